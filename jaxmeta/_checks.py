@@ -1,0 +1,120 @@
+"""Checks of what shapes and dtypes alone can tell.
+
+They run while a function is traced, so they cost nothing per call. Every message has one form:
+the argument, what came, what was expected, what to do. Wrong *values* (NaN, a negative or unsorted
+spectrum) cannot be seen here; they give NaN, and `jaxmeta.validate` names them on the host.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+__all__ = ["array", "count", "integer", "numbers_per_source", "same_rows", "scalar", "sources"]
+
+_RANKS = {0: "a scalar", 1: "a vector", 2: "a matrix"}
+
+
+def _fail(name: str, got: str, expected: str, remedy: str, error: type[Exception] = ValueError):
+    raise error(f"{name}: got {got}, expected {expected}; {remedy}.")
+
+
+def _describe(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return f"an array of shape {tuple(value.shape)}"
+    return f"a {type(value).__name__}"
+
+
+def array(name: str, value: Any, ndim: int) -> None:
+    """`value` is a non-empty float32 or float64 array with `ndim` axes."""
+    expected = f"{_RANKS[ndim]} (an array with {ndim} axes)"
+    if not hasattr(value, "shape"):
+        _fail(name, _describe(value), expected, "convert it with jnp.asarray", TypeError)
+    if value.ndim != ndim:
+        _fail(name, _describe(value), expected, "reshape it, or use jax.vmap over a batch")
+    if value.dtype not in (jnp.float32, jnp.float64):
+        cast = "cast it with .astype(jnp.float32)"
+        _fail(name, f"dtype {value.dtype}", "float32 or float64", cast, TypeError)
+    if 0 in value.shape:
+        _fail(name, _describe(value), "at least one entry", "drop empty arrays")
+
+
+def scalar(name: str, value: Any) -> None:
+    """`value` is a single real number."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return
+    if not hasattr(value, "shape"):
+        _fail(name, _describe(value), "one number", "pass a float", TypeError)
+    if value.shape != ():
+        _fail(name, _describe(value), "one number", "use jax.vmap to try several at once")
+
+
+def integer(name: str, value: Any, *, least: int, most: int, of: str) -> None:
+    """`value` is an int in [least, most]; `of` says what sets the upper end."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        _fail(name, _describe(value), "an int", "sizes are static: pass a Python int", TypeError)
+    if not least <= value <= most:
+        _fail(name, str(value), f"{least} to {most}", f"{of} has {most}")
+
+
+def same_rows(**arrays: Any) -> None:
+    """All arrays have one row per word, for the same words."""
+    rows = {name: value.shape[0] for name, value in arrays.items()}
+    if len(set(rows.values())) > 1:
+        got = ", ".join(f"{n} rows in {name}" for name, n in rows.items())
+        names = " and ".join(rows)
+        _fail(names, got, "the same words in the same order", "align the vocabularies first")
+
+
+def sources(name: str, values: Any, kind: type | None = None) -> None:
+    """`values` is a non-empty sequence of sources, of type `kind` if given."""
+    what = kind.__name__ if kind else "array"
+    expected = f"a tuple with one {what} per source"
+    single = hasattr(values, "shape") or (kind is not None and isinstance(values, kind))
+    if single or not isinstance(values, Sequence):
+        _fail(
+            name,
+            _describe(values),
+            expected,
+            "put a single source in a tuple: (source,)",
+            TypeError,
+        )
+    if not values:
+        _fail(name, "no source", expected, "pass at least one")
+    for j, value in enumerate(values):
+        if kind is not None and not isinstance(value, kind):
+            _fail(
+                f"{name}[{j}]",
+                _describe(value),
+                f"a {what}",
+                "see spectrum_of and decompose",
+                TypeError,
+            )
+
+
+def count(name: str, values: Sequence[Any], expected: int) -> None:
+    """There is one entry of `values` per source."""
+    if len(values) != expected:
+        _fail(name, f"{len(values)} entries", f"{expected}, one per source", "pass one per source")
+
+
+def numbers_per_source(name: str, values: Any, sizes: Sequence[int]) -> None:
+    """`values[j]` is a number, or one number for each of the `sizes[j]` dimensions of source j."""
+    if not (hasattr(values, "shape") or isinstance(values, Sequence)):
+        _fail(
+            name,
+            _describe(values),
+            f"{len(sizes)} entries, one per source",
+            "pass a tuple",
+            TypeError,
+        )
+    if getattr(values, "ndim", 1) == 0:
+        _fail(name, "a scalar", f"{len(sizes)} entries, one per source", "pass a tuple")
+    count(name, values, len(sizes))
+    for j, (value, size) in enumerate(zip(values, sizes, strict=True)):
+        shape = jnp.shape(value)
+        if shape not in ((), (size,)):
+            got = f"shape {shape}"
+            _fail(
+                f"{name}[{j}]", got, f"() or ({size},)", "pass a scalar or one weight per dimension"
+            )

@@ -1,0 +1,210 @@
+r"""Signals, spectra and embeddings.
+
+A word embedding is a truncated factorisation of a signal matrix $M$ (section 3.1 of the paper):
+with $M = U \mathrm{diag}(\lambda) V^\top$, its $k$-dimensional embedding is
+$E = U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$. `decompose` goes from $M$ to the pair
+$(U, \lambda)$, a `Spectrum`; `embed` from there to $E$; `spectrum_of` back from an embedding.
+
+Conventions, for the whole library:
+
+* Values are singular values: descending and $\ge 0$. For a symmetric signal they are the absolute
+  eigenvalues, and the vectors are eigenvectors (PMI matrices are indefinite).
+* The entry of largest magnitude in each vector is positive (the first, if several tie).
+* $0^\alpha = 0$ for every $\alpha \ge 0$, also for $\alpha = 0$: a dimension of zero strength is no
+  dimension, so padding a spectrum with zeros never changes a result.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Real
+
+from jaxmeta import _checks
+from jaxmeta.linalg import norm
+
+__all__ = ["Spectrum", "blocks", "decompose", "embed", "power", "spectrum_of", "validate"]
+
+
+class Spectrum(NamedTuple):
+    """Directions and strengths of a signal or of an embedding."""
+
+    vectors: Float[Array, "n r"]
+    """Orthonormal columns."""
+    values: Float[Array, " r"]
+    """Singular values, descending, not negative."""
+
+
+@jax.jit(static_argnames=("rank", "symmetric"))
+def decompose(
+    signal: Float[Array, "n m"], *, rank: int | None = None, symmetric: bool = True
+) -> Spectrum:
+    r"""Leading directions and singular values of a dense signal matrix.
+
+    A symmetric signal is decomposed into eigenvectors, ordered by $|\lambda|$; with
+    `symmetric=False` any matrix is, into left singular vectors. A matrix that is not symmetric but
+    was said to be gives NaN. Values may be differentiated anywhere; derivatives of vectors are NaN
+    at repeated values, where vectors are not unique.
+
+    Cost: $O(n^3)$. The `rank` leading pairs are returned (all, if None).
+
+    >>> import jax.numpy as jnp
+    >>> print(decompose(jnp.array([[0.0, 2.0], [2.0, 3.0]])).values)
+    [4. 1.]
+    """
+    _checks.array("signal", signal, 2)
+    n, m = signal.shape
+    if rank is not None:
+        _checks.integer("rank", rank, least=1, most=min(n, m), of="signal")
+    if symmetric:
+        if n != m:
+            raise ValueError(
+                f"signal: got shape {signal.shape}, expected a square symmetric matrix; "
+                "pass symmetric=False for singular vectors of any matrix."
+            )
+        eigenvalues, vectors = jnp.linalg.eigh(signal)
+        order = jnp.argsort(-jnp.abs(eigenvalues))[:rank]
+        vectors, values = vectors[:, order], jnp.abs(eigenvalues)[order]
+        tolerance = n * jnp.finfo(signal.dtype).eps * norm(signal)
+        lopsided = norm(signal - signal.T) > tolerance
+        vectors, values = jax.tree.map(lambda x: jnp.where(lopsided, jnp.nan, x), (vectors, values))
+    else:
+        vectors, values, _ = jnp.linalg.svd(signal, full_matrices=False)
+        vectors, values = vectors[:, :rank], values[:rank]
+    return Spectrum(_fix_signs(vectors), values)
+
+
+@jax.jit
+def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Real[Array, ""] | float) -> Spectrum:
+    r"""The spectrum whose embedding at `alpha` has the same inner products as `embedding`.
+
+    With $E = U \mathrm{diag}(s) V^\top$, that is $(U, s^{1/\alpha})$. An `alpha` of 0 forgets all
+    strengths: its values are NaN.
+
+    Cost: $O(nk^2)$.
+
+    >>> import jax.numpy as jnp
+    >>> print(spectrum_of(jnp.array([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]), alpha=0.5).values)
+    [9. 4.]
+    """
+    _checks.array("embedding", embedding, 2)
+    _checks.scalar("alpha", alpha)
+    vectors, strengths, _ = jnp.linalg.svd(embedding, full_matrices=False)
+    alpha = jnp.asarray(alpha, strengths.dtype)
+    values = power(strengths, jnp.where(alpha == 0, jnp.nan, 1 / alpha))
+    return Spectrum(_fix_signs(vectors), values)
+
+
+@jax.jit(static_argnames="k")
+def embed(spectrum: Spectrum, *, k: int, alpha: Real[Array, ""] | float) -> Float[Array, "n k"]:
+    r"""The $k$-dimensional embedding $U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$.
+
+    Cost: $O(nk)$.
+
+    >>> import jax.numpy as jnp
+    >>> spectrum = Spectrum(jnp.eye(3), jnp.array([9.0, 4.0, 1.0]))
+    >>> print(embed(spectrum, k=2, alpha=0.5))
+    [[3. 0.]
+     [0. 2.]
+     [0. 0.]]
+    """
+    check("spectrum", spectrum)
+    _checks.integer("k", k, least=1, most=spectrum.values.shape[0], of="the spectrum")
+    _checks.scalar("alpha", alpha)
+    return spectrum.vectors[:, :k] * power(spectrum.values[:k], alpha)[None, :]
+
+
+def power(values: Float[Array, "..."], exponent: Real[Array, ""] | float) -> Float[Array, "..."]:
+    r"""$\lambda^p$ for $\lambda \ge 0$, with $0^p = 0$ for every $p$. Negative values give NaN.
+
+    Derivatives are finite everywhere: at $\lambda = 0$ that by $\lambda$ is the one-sided one where
+    it is finite ($p \ge 1$), and 0 where it is not.
+    """
+    return _power(values, jnp.asarray(exponent, values.dtype))
+
+
+@jax.custom_jvp
+def _power(x: Array, p: Array) -> Array:
+    inside = jnp.where(x > 0, x, 1)
+    outside = jnp.where((x == 0) & ~jnp.isnan(p), 0.0, jnp.nan).astype(x.dtype)
+    return jnp.where(x > 0, inside**p, outside)
+
+
+@_power.defjvp
+def _power_jvp(primals, tangents):
+    (x, p), (dx, dp) = primals, tangents
+    slope = p * jnp.where((x == 0) & (p == 1), 1, _power(x, p - 1))
+    by_exponent = _power(x, p) * jnp.log(jnp.where(x > 0, x, 1))
+    return _power(x, p), slope * dx + by_exponent * dp
+
+
+def blocks(values: Float[Array, " d"], *, sizes: tuple[int, ...]) -> tuple[Float[Array, " k"], ...]:
+    r"""Cut a spectrum into consecutive blocks, one per source, padded with zeros where it ends.
+
+    Block $j$ is $\lambda_{\theta_j+1}, \ldots, \lambda_{\theta_{j+1}}$ with
+    $\theta_j = k_1 + \cdots + k_{j-1}$: the part of the ideal set against source $j$ in Theorem 1.
+
+    >>> import jax.numpy as jnp
+    >>> print(*blocks(jnp.array([5.0, 4.0, 3.0]), sizes=(2, 2)))
+    [5. 4.] [3. 0.]
+    """
+    _checks.array("values", values, 1)
+    total = sum(sizes)
+    padded = jnp.pad(values, (0, max(total - values.shape[0], 0)))[:total]
+    return tuple(jnp.split(padded, np.cumsum(sizes)[:-1]))
+
+
+def check(name: str, spectrum: object) -> None:
+    """Raise unless `spectrum` is a Spectrum with one value per vector."""
+    if not isinstance(spectrum, Spectrum):
+        kind = type(spectrum).__name__
+        raise TypeError(
+            f"{name}: got a {kind}, expected a Spectrum; see spectrum_of and decompose."
+        )
+    _checks.array(f"{name}.vectors", spectrum.vectors, 2)
+    _checks.array(f"{name}.values", spectrum.values, 1)
+    (n, vectors), values = spectrum.vectors.shape, spectrum.values.shape[0]
+    if vectors != values:
+        raise ValueError(
+            f"{name}: got {vectors} vectors and {values} values, expected as many of one as of the "
+            "other; cut both to the same rank."
+        )
+    if vectors > n:
+        raise ValueError(
+            f"{name}: got {vectors} vectors of {n} words, expected at most {n}; "
+            "pass vectors as an (n, r) array with one column per direction."
+        )
+
+
+def validate(spectrum: Spectrum) -> Spectrum:
+    """Return `spectrum` unchanged, or raise ValueError saying which value is wrong.
+
+    For the host: it looks at values, so it cannot run under `jit`. There the same faults give NaN
+    (NaN, negative values) or a looser bound (unsorted values).
+    """
+    check("spectrum", spectrum)
+    values, vectors = np.asarray(spectrum.values), np.asarray(spectrum.vectors)
+    faults = {
+        "finite; drop or repair it": ~np.isfinite(values),
+        "not negative; take absolute eigenvalues, as decompose does": values < 0,
+        "at most the one before; sort values and vectors": np.diff(values, prepend=np.inf) > 0,
+    }
+    for expected, wrong in faults.items():
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            raise ValueError(f"spectrum.values[{i}]: got {values[i]}, expected it {expected}.")
+    error = np.abs(vectors.T @ vectors - np.eye(values.size)).max()
+    tolerance = float(np.sqrt(np.finfo(vectors.dtype).eps))
+    if not error <= tolerance:
+        raise ValueError(
+            f"spectrum.vectors: got columns off orthonormal by {error:.1e}, expected at most "
+            f"{tolerance:.1e}; use decompose or spectrum_of."
+        )
+    return spectrum
+
+
+def _fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
+    rows = jnp.argmax(jnp.abs(vectors), axis=0, keepdims=True)
+    leading = jnp.take_along_axis(vectors, rows, axis=0)
+    return vectors * jnp.where(leading < 0, -1, 1).astype(vectors.dtype)

@@ -1,0 +1,89 @@
+"""Every statement of the paper that can be checked by numbers, and its verdict.
+
+One module per statement, each with the statement as printed, the form that holds, a proof, and a
+counterexample where the print fails. `python -m theory` runs them all and prints the verdicts.
+
+A module has `CLAIM`, the statement in a line; `PRINTED_HOLDS`, the recorded verdict on the print;
+`check(rng, instances)`, which draws instances and returns a `Verdict`; and, where the print fails,
+`counterexample()`.
+"""
+
+import zlib
+from collections.abc import Iterator
+from types import ModuleType
+
+import jax
+import numpy as np
+
+from theory import (
+    bias,
+    convex_in_k,
+    different_alphas,
+    dimension_weights,
+    exponent,
+    lemma1,
+    lemma1_any_norm,
+    lemma2,
+    noise_estimate,
+    one_minimum_in_k,
+    rank_rule,
+    rotation,
+    source_weights,
+    sum_to_one,
+    telescoping,
+    theorem1,
+    theorem1_n_sources,
+    theorem1_single_source,
+    tightness_of_bound,
+    unitary_invariance,
+    weights_minimise_loss,
+)
+from theory.verdict import Counterexample, Verdict
+
+# In the order of the paper.
+STATEMENTS: tuple[ModuleType, ...] = (
+    unitary_invariance,
+    theorem1,
+    different_alphas,
+    tightness_of_bound,
+    dimension_weights,
+    source_weights,
+    weights_minimise_loss,
+    sum_to_one,
+    rotation,
+    noise_estimate,
+    rank_rule,
+    lemma1,
+    telescoping,
+    bias,
+    theorem1_n_sources,
+    theorem1_single_source,
+    exponent,
+    convex_in_k,
+    one_minimum_in_k,
+    lemma2,
+    lemma1_any_norm,
+)
+
+
+def name(statement: ModuleType) -> str:
+    """The name of a statement: that of its module."""
+    return statement.__name__.rpartition(".")[2]
+
+
+def run(*, instances: int, seed: int) -> Iterator[Verdict]:
+    """Verdicts, one statement after the other, in 64 bit, each with random numbers of its own."""
+    for statement in STATEMENTS:
+        rng = np.random.default_rng([seed, zlib.crc32(name(statement).encode())])
+        with jax.enable_x64(True):
+            yield statement.check(rng, instances)
+
+
+def counterexamples() -> dict[str, Counterexample]:
+    """The pinned counterexamples, by statement."""
+    with jax.enable_x64(True):
+        return {
+            name(statement): statement.counterexample()
+            for statement in STATEMENTS
+            if hasattr(statement, "counterexample")
+        }

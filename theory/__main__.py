@@ -1,0 +1,115 @@
+"""Print the verdicts: `python -m theory`; `--help` lists the options."""
+
+import argparse
+import importlib
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import theory
+from theory.verdict import Tally, Verdict
+
+HEADER = (
+    f"{'statement':<24}{'instances':>9}  {'as printed':<26}{'corrected':<22}bound / loss\n"
+    f"{'':<24}{'':>9}  {'violations, worst':<26}{'violations, worst':<22}median [range]"
+)
+
+
+def describe(tally: Tally) -> str:
+    """Verdict, count and size of the violations."""
+    if not tally.violations:
+        return "holds" + (f"      ({tally.worst:.0e})" if tally.worst else "")
+    worst = f"{tally.worst:+.0%}" if math.isfinite(tally.worst) else "without limit"
+    return f"FAILS {tally.violations:>4} ({worst})"
+
+
+def row(verdict: Verdict) -> str:
+    """One line of the table."""
+    range_ = verdict.tightness
+    tightness = f"{range_.median:.2f} [{range_.low:.2f}, {range_.high:.3g}]" if range_ else ""
+    return (
+        f"{verdict.name:<24}{verdict.instances:>9}  {describe(verdict.printed):<26}"
+        f"{describe(verdict.corrected):<22}{tightness}"
+    )
+
+
+def as_json(verdicts: list[Verdict], arguments: argparse.Namespace) -> str:
+    """The table for machines."""
+    found = theory.counterexamples()
+    rows = [
+        verdict._asdict()
+        | {
+            "printed": verdict.printed._asdict(),
+            "corrected": verdict.corrected._asdict(),
+            "tightness": verdict.tightness._asdict() if verdict.tightness else None,
+            "counterexample": found[verdict.name]._asdict() if verdict.name in found else None,
+        }
+        for verdict in verdicts
+    ]
+    return json.dumps({"seed": arguments.seed, "statements": rows}, indent=1, default=float) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    """Write whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
+    part.write_text(text)
+    part.replace(path)
+
+
+def import_figures(parser: argparse.ArgumentParser) -> ModuleType:
+    """The module that draws, asked for before the work starts: matplotlib is an extra."""
+    try:
+        return importlib.import_module("theory.figures")
+    except ModuleNotFoundError as error:
+        parser.error(f"--figures needs {error.name}; pip install 'jaxmeta[plot]'")
+
+
+def main() -> int:
+    """Run all checks; exit status 1 if a verdict is not the recorded one."""
+    parser = argparse.ArgumentParser(prog="python -m theory", description=theory.__doc__)
+    parser.add_argument("--instances", type=int, default=2000, help="per statement (default 2000)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts to FILE")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the figures into DIR")
+    arguments = parser.parse_args()
+    if arguments.instances < 10:
+        parser.error(f"--instances: got {arguments.instances}, expected at least 10")
+
+    figures = import_figures(parser) if arguments.figures else None
+
+    start = time.perf_counter()
+    print(HEADER, flush=True)
+    verdicts = []
+    for verdict in theory.run(instances=arguments.instances, seed=arguments.seed):
+        print(row(verdict), flush=True)
+        verdicts.append(verdict)
+
+    print("\nCounterexamples to what is printed (truth | as printed | corrected):")
+    for name, example in theory.counterexamples().items():
+        print(f"  {name}: {example.setting}")
+        print(f"    {example.truth:.4g} | {example.printed:.4g} | {example.corrected:.4g}")
+
+    recorded = {theory.name(s): s.PRINTED_HOLDS for s in theory.STATEMENTS}
+    surprises = [
+        v.name
+        for v in verdicts
+        if v.corrected.violations or (v.printed.violations == 0) != recorded[v.name]
+    ]
+    print(f"\n{len(verdicts)} statements in {time.perf_counter() - start:.0f} s; ", end="")
+    print(f"not as recorded: {', '.join(surprises)}" if surprises else "all verdicts as recorded")
+    if arguments.json:
+        write(arguments.json, as_json(verdicts, arguments))
+        print(f"verdicts: {arguments.json}")
+    if figures:
+        options = {"instances": arguments.instances, "seed": arguments.seed}
+        for path in figures.draw_all(arguments.figures, **options):
+            print(f"figure: {path}", flush=True)
+    return bool(surprises)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+r"""The rank of the ideal signal.
+
+Printed (section 3.4): "the rank is the smallest $(i+1)$ for which
+$\tilde\lambda_i \le 2\sigma\sqrt n$". The smallest such $i$ is one more than the number of values
+above the threshold, so the printed rank is two too large.
+
+Corrected: the rank is the number of $\tilde\lambda_i > 2\sigma\sqrt n$. Proof. The estimate keeps
+$\max(\tilde\lambda_i - 2\sigma\sqrt n, 0)$, which is positive for exactly these, and the rank of a
+matrix is the number of its non-zero singular values.
+"""
+
+import numpy as np
+
+from theory.dense import Array, frame
+from theory.instances import SPECTRA, Rng, draw_spectrum
+from theory.verdict import Counterexample, Verdict, equal
+
+CLAIM = "rank = smallest i + 1 with value i <= 2 sigma sqrt n"
+PRINTED_HOLDS = False
+
+
+def printed(values: Array, threshold: float) -> int:
+    """The rule as printed, counting from one; after the last value comes 0."""
+    below = np.flatnonzero(np.append(values, 0.0) <= threshold)
+    return int(below[0] + 1) + 1
+
+
+def corrected(values: Array, threshold: float) -> int:
+    """The number of values above the threshold."""
+    return int(np.sum(values > threshold))
+
+
+def check(rng: Rng, instances: int) -> Verdict:
+    """Both rules against the rank of the thresholded matrix."""
+    truth: list[int] = []
+    rules: list[tuple[int, int]] = []
+    n = 12
+    while len(truth) < instances:
+        values = draw_spectrum(rng, n, str(rng.choice(SPECTRA)))
+        threshold = float(np.quantile(values, rng.random()) * rng.choice([0.0, 0.7, 1.0, 1.3]))
+        kept = np.maximum(values - threshold, 0)
+        if np.any((kept > 0) & (kept < 1e-9 * values.max())):
+            continue  # a value within rounding of the threshold has no definite rank
+        u = frame(rng, n)
+        truth.append(int(np.linalg.matrix_rank((u * kept) @ u.T, tol=1e-10 * values.max())))
+        rules.append((printed(values, threshold), corrected(values, threshold)))
+    first, second = np.transpose(rules)
+    return Verdict("rank_rule", CLAIM, len(truth), equal(first, truth, n), equal(second, truth, n))
+
+
+def counterexample() -> Counterexample:
+    """Two values above the threshold."""
+    values = np.array([5.0, 4.0, 1.0])
+    return Counterexample(
+        "values (5, 4, 1), threshold 2", 2.0, printed(values, 2.0), corrected(values, 2.0)
+    )

@@ -1,0 +1,77 @@
+r"""Source weights (SW): $c_j^2 = \sum_i\lambda_i^{2\alpha}\mu_i^{2\alpha} / \sum_i\mu_i^{4\alpha}$.
+
+Printed (Eq. 9): they minimise the magnitude terms among weights that are equal within a source; and
+source weighting is dimension weighting with equal coefficients. Both hold.
+
+Proof. In $q = c_j^2$ the squared magnitude term is the parabola $\|a - qb\|^2$ with minimum at
+$q = \langle a, b\rangle/\langle b, b\rangle$, which is not negative because $a$ and $b$ are not.
+
+Checked against a ternary search for the minimum over $q$, and by the embeddings: the concatenation
+under source weights is the one under constant dimension weights.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxmeta
+from theory.dense import Array, embedding
+from theory.dimension_weights import draw_positive, strengths
+from theory.instances import Rng
+from theory.verdict import Verdict, at_most
+
+CLAIM = "SW (Eq. 9) minimises the magnitude terms; it is DW with equal c"
+PRINTED_HOLDS = True
+
+
+def search(a: Array, b: Array) -> float:
+    """The smallest norm of a - q b over q >= 0, by ternary search."""
+
+    def term(q: float) -> float:
+        return float(np.linalg.norm(a - q * b))
+
+    low, high = 0.0, 1.0
+    while term(2 * high) < term(high):
+        high *= 2
+    high *= 2
+    for _ in range(100):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if term(left) < term(right) else (left, high)
+    return term((low + high) / 2)
+
+
+def check(rng: Rng, instances: int) -> Verdict:
+    """The printed formula and the library's weights are no worse than the best found by search."""
+    printed: list[float] = []
+    library: list[float] = []
+    best: list[float] = []
+    scale: list[float] = []
+    for instance in draw_positive(rng, instances):
+        weights = jaxmeta.source_weights(instance.ideal, tuple(instance.mu), alpha=instance.alpha)
+        for (a, b), weight in zip(strengths(instance), np.asarray(weights), strict=True):
+            formula = np.sqrt(np.sum(a * b) / np.sum(b * b))
+            printed.append(float(np.linalg.norm(a - formula**2 * b)))
+            library.append(float(np.linalg.norm(a - weight**2 * b)))
+            best.append(search(a, b))
+            scale.append(float(np.linalg.norm(a)))
+    return Verdict(
+        "source_weights",
+        CLAIM,
+        instances,
+        at_most(printed, best, scale),
+        at_most([*library, special_case(rng)], [*best, 0.0], [*scale, 1.0]),
+    )
+
+
+def special_case(rng: Rng) -> float:
+    """Largest difference of the concatenations under c_j and under c_j repeated k_j times."""
+    (instance,) = draw_positive(rng, 1)
+    sources = tuple(
+        jnp.asarray(embedding(q, mu, instance.alpha))
+        for q, mu in zip(instance.q, instance.mu, strict=True)
+    )
+    c = jnp.asarray(rng.random(len(sources)))
+    repeated = [
+        jnp.full(source.shape[1], weight) for source, weight in zip(sources, c, strict=True)
+    ]
+    difference = jaxmeta.concatenate(sources, c) - jaxmeta.concatenate(sources, repeated)
+    return float(jnp.abs(difference).max())

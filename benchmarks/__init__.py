@@ -1,0 +1,1 @@
+"""Measurements: ours and the peer in one run."""

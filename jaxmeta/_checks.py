@@ -5,12 +5,21 @@ the argument, what came, what was expected, what to do. Wrong *values* (NaN, a n
 spectrum) cannot be seen here; they give NaN, and `jaxmeta.validate` names them on the host.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import jax.numpy as jnp
 
-__all__ = ["array", "count", "integer", "numbers_per_source", "same_rows", "scalar", "sources"]
+__all__ = [
+    "array",
+    "count",
+    "integer",
+    "numbers_per_source",
+    "same_rows",
+    "scalar",
+    "sizes",
+    "sources",
+]
 
 _RANKS = {0: "a scalar", 1: "a vector", 2: "a matrix"}
 
@@ -57,6 +66,15 @@ def integer(name: str, value: Any, *, least: int, most: int, of: str) -> None:
         _fail(name, str(value), f"{least} to {most}", f"{of} has {most}")
 
 
+def sizes(name: str, values: Any) -> None:
+    """`values` is a tuple of positive ints, one per source."""
+    if not values:
+        _fail(name, "no size", "one per source", "pass at least one")
+    for j, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            _fail(f"{name}[{j}]", str(value), "an int of at least 1", "pass the sources' widths")
+
+
 def same_rows(**arrays: Any) -> None:
     """All arrays have one row per word, for the same words."""
     rows = {name: value.shape[0] for name, value in arrays.items()}
@@ -92,7 +110,7 @@ def sources(name: str, values: Any, kind: type | None = None) -> None:
             )
 
 
-def count(name: str, values: Sequence[Any], expected: int) -> None:
+def count(name: str, values: Sized, expected: int) -> None:
     """There is one entry of `values` per source."""
     if len(values) != expected:
         _fail(name, f"{len(values)} entries", f"{expected}, one per source", "pass one per source")

@@ -68,17 +68,17 @@ class BoundTerms(NamedTuple):
     """Distance of source and block, magnitude and direction together."""
 
     @property
-    def telescoped(self) -> Float[Array, ""]:
+    def telescoped(self) -> Float[Array, "..."]:
         """The corrected Theorem 1: bias, directions telescoped, magnitudes."""
         return self.bias + jnp.sum(self.direction + self.magnitude, axis=-1)
 
     @property
-    def split(self) -> Float[Array, ""]:
+    def split(self) -> Float[Array, "..."]:
         """Bias, exact directions, magnitudes: at most `telescoped`."""
         return self.bias + jnp.sum(self.direction_exact + self.magnitude, axis=-1)
 
     @property
-    def tight(self) -> Float[Array, ""]:
+    def tight(self) -> Float[Array, "..."]:
         """Bias and blocks: at most `split`, at least the PIP loss."""
         return self.bias + jnp.sum(self.block, axis=-1)
 
@@ -227,11 +227,11 @@ def _strengths(ideal, sources, weights, alpha, source_alphas):
     _checks.numbers_per_source("weights", weights, sizes)
     _checks.numbers_per_source("source_alphas", source_alphas, [1] * len(sizes))
     dtype = ideal.values.dtype
-    strength = power(ideal.values, 2 * jnp.asarray(alpha, dtype))
+    cast = partial(jnp.asarray, dtype=dtype)
+    strength = power(ideal.values, 2 * cast(alpha))
     a = blocks(strength, sizes=tuple(sizes))
-    b = [
-        jnp.square(jnp.asarray(c, dtype))
-        * power(source.values, 2 * jnp.asarray(source_alpha, dtype))
+    b = [  # not c**2 times the rest: a large weight of a weak source would overflow
+        cast(c) * (cast(c) * power(source.values, 2 * cast(source_alpha)))
         for c, source, source_alpha in zip(weights, sources, source_alphas, strict=True)
     ]
     beyond = strength[sum(sizes) :]

@@ -40,11 +40,14 @@ def norm(x: Float[Array, "..."]) -> Float[Array, ""]:
 
 
 def power_of_two(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """A power of two in (x, 2x] (1 for x = 0), as a constant: dividing by it rounds nothing."""
+    """The power of two in (x / 2, x] (1 for x = 0), a constant: dividing by it rounds nothing."""
     x = lax.stop_gradient(x)
     _, exponent = jnp.frexp(x)
-    # NaN and infinity have no exponent: leave them alone, they show in what is scaled.
-    return jnp.ldexp(jnp.ones_like(x), jnp.where(jnp.isfinite(x), exponent, 0))
+    # 0, NaN and infinity have no such power: leave them alone, they show in what is scaled. The
+    # largest power has no normal reciprocal: take the one before.
+    regular = jnp.isfinite(x) & (x > 0)
+    exponent = jnp.minimum(exponent - 1, jnp.finfo(x.dtype).maxexp - 2)
+    return jnp.ldexp(jnp.ones_like(x), jnp.where(regular, exponent, 0))
 
 
 @jax.jit
@@ -77,7 +80,7 @@ def residual(
 def _leading_bits(x: Array, bits: int, *, axis: int) -> Array:
     """x cut to the bits down to 2**-bits of the power of two above its largest entry."""
     x = lax.stop_gradient(x)
-    top = power_of_two(jnp.max(jnp.abs(x), axis=axis, keepdims=True))
+    top = 2 * power_of_two(jnp.max(jnp.abs(x), axis=axis, keepdims=True))
     # Adding and taking away a number this large leaves no room for the lower bits.
     shifter = 1.5 * 2.0 ** (jnp.finfo(x.dtype).nmant - bits) * top
     return (x + shifter) - shifter
@@ -85,18 +88,42 @@ def _leading_bits(x: Array, bits: int, *, axis: int) -> Array:
 
 @jax.jit
 def procrustes(f: Float[Array, "n m"], e: Float[Array, "n k"]) -> Float[Array, "m k"]:
-    r"""The rotation that brings `f` closest to `e`: $\arg\min_Q \|E - FQ\|_F$, $Q$ orthogonal.
+    r"""The rotation that brings `f` closest to `e`: $\arg\max_Q \langle E, FQ\rangle$.
 
-    For $m < k$ the rows of $Q$ are orthonormal, for $m > k$ its columns. $Q$ is the polar factor of
-    $F^\top E$. Where $F^\top E$ has a null space $Q$ is not unique, and any one is returned.
+    $Q$ is orthogonal; for $m < k$ its rows are orthonormal, for $m > k$ its columns. For $m \le k$
+    it is also $\arg\min_Q \|E - FQ\|_F$, since then $FQ$ is as large as $F$. It is the polar factor
+    of $F^\top E$; where that has a null space $Q$ is not unique, and any one is returned.
 
     Cost: $O(nkm)$ plus one SVD of an $m \times k$ matrix. Reference: `schonemann66`.
     """
     _checks.array("f", f, 2)
     _checks.array("e", e, 2)
     _checks.same_rows(f=f, e=e)
-    u, _, vt = jnp.linalg.svd(matmul(f.T, e), full_matrices=False)
+    return _polar(matmul(f.T, e))
+
+
+@jax.custom_jvp
+def _polar(a: Float[Array, "m k"]) -> Float[Array, "m k"]:
+    """The orthogonal factor U V' of a = U S V'."""
+    u, _, vt = jnp.linalg.svd(a, full_matrices=False)
     return matmul(u, vt)
+
+
+@_polar.defjvp
+def _polar_jvp(primals, tangents):
+    # Unlike U and V, their product is smooth at repeated singular values: only sums divide here.
+    (a,), (da,) = primals, tangents
+    u, s, vt = jnp.linalg.svd(a, full_matrices=False)
+    inverse, inverse_sums = (
+        jnp.where(x > 0, 1 / jnp.where(x > 0, x, 1), 0) for x in (s, s[:, None] + s[None, :])
+    )
+    inner = matmul(matmul(u.T, da), vt.T)
+    turned = matmul(matmul(u, (inner - inner.T) * inverse_sums), vt)
+    left, right = da - matmul(u, matmul(u.T, da)), da - matmul(matmul(da, vt.T), vt)
+    grown = matmul(matmul(left, vt.T * inverse[None, :]), vt) + matmul(
+        u * inverse[None, :], matmul(u.T, right)
+    )
+    return matmul(u, vt), turned + grown
 
 
 @jax.jit

@@ -126,9 +126,10 @@ def power(values: Float[Array, "..."], exponent: Real[Array, ""] | float) -> Flo
 
 @jax.custom_jvp
 def _power(x: Array, p: Array) -> Array:
-    inside = jnp.where(x > 0, x, 1)
-    outside = jnp.where((x == 0) & ~jnp.isnan(p), 0.0, jnp.nan).astype(x.dtype)
-    return jnp.where(x > 0, inside**p, outside)
+    regular = jnp.where(x > 0, x, 1) ** p
+    # IEEE has 1 ** NaN = 1; here NaN stays NaN.
+    wrong = (x < 0) | jnp.isnan(x) | jnp.isnan(p)
+    return jnp.where(wrong, jnp.nan, jnp.where(x == 0, 0, regular))
 
 
 @_power.defjvp
@@ -139,6 +140,7 @@ def _power_jvp(primals, tangents):
     return _power(x, p), slope * dx + by_exponent * dp
 
 
+@jax.jit(static_argnames="sizes")
 def blocks(values: Float[Array, " d"], *, sizes: tuple[int, ...]) -> tuple[Float[Array, " k"], ...]:
     r"""Cut a spectrum into consecutive blocks, one per source, padded with zeros where it ends.
 
@@ -150,6 +152,7 @@ def blocks(values: Float[Array, " d"], *, sizes: tuple[int, ...]) -> tuple[Float
     [5. 4.] [3. 0.]
     """
     _checks.array("values", values, 1)
+    _checks.sizes("sizes", sizes)
     total = sum(sizes)
     padded = jnp.pad(values, (0, max(total - values.shape[0], 0)))[:total]
     return tuple(jnp.split(padded, np.cumsum(sizes)[:-1]))
@@ -188,7 +191,9 @@ def validate(spectrum: Spectrum) -> Spectrum:
     faults = {
         "finite; drop or repair it": ~np.isfinite(values),
         "not negative; take absolute eigenvalues, as decompose does": values < 0,
-        "at most the one before; sort values and vectors": np.diff(values, prepend=np.inf) > 0,
+        "at most the one before; sort values and vectors": np.append(
+            False, values[1:] > values[:-1]
+        ),
     }
     for expected, wrong in faults.items():
         if wrong.any():

@@ -128,5 +128,5 @@ def _least_squares(a: Float[Array, " k"], b: Float[Array, " k"]) -> Float[Array,
 
 
 def _ratio(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The quotient a / b, with 0 where b is 0; finite derivatives."""
-    return jnp.where(b == 0, 0, a / jnp.where(b == 0, 1, b))
+    """The quotient a / b, with 0 where b is 0 (and NaN where a is NaN); finite derivatives."""
+    return jnp.where(b == 0, 0 * a, a / jnp.where(b == 0, 1, b))

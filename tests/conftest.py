@@ -1,0 +1,31 @@
+"""Settings of the whole suite: strict JAX, and examples that are the same on every run."""
+
+import hypothesis
+import jax
+import numpy as np
+import pytest
+
+# Silent promotion hides dtype and shape errors: in tests it is an error.
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+hypothesis.settings.register_profile(
+    "jaxmeta",
+    deadline=None,  # the first example of a shape compiles
+    derandomize=True,
+    database=None,
+    max_examples=50,
+)
+hypothesis.settings.load_profile("jaxmeta")
+
+
+@pytest.fixture
+def rng():
+    """Numbers that are the same on every run."""
+    return np.random.default_rng(20220101)
+
+
+@pytest.fixture(scope="session")
+def hooked(request):
+    """Whether jaxtyping checks the annotations of the library in this run."""
+    return bool(request.config.getoption("--jaxtyping-packages"))

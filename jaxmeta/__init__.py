@@ -1,8 +1,10 @@
 """Meta word embeddings by weighted concatenation, in JAX, with the theory checked.
 
-Modules are the map: `spectral` (signals, spectra, embeddings), `pip` (the PIP loss), `bounds`
-(Lemmas 1 and 2, Theorem 1 corrected, for N sources), `weights` (source and dimension weights),
-`combine` (meta-embeddings), `linalg` (what they all stand on). Their public names are also here.
+Modules are the map: `spectral` (signals, spectra, embeddings), `noise` (what noise does to a
+spectrum, and undoing it), `pip` (the PIP loss and the dimensionality), `bounds` (Lemmas 1 and 2,
+Theorem 1 corrected, for N sources), `weights` (in closed form), `quadratic` (exact weights, and
+descent), `combine` (meta-embeddings), `linalg` and `optimise` (what they all stand on). Their
+public names are also here.
 """
 
 from jaxmeta.bounds import BoundTerms as BoundTerms
@@ -11,19 +13,57 @@ from jaxmeta.bounds import SourceOrder as SourceOrder
 from jaxmeta.bounds import best_order as best_order
 from jaxmeta.bounds import bound_terms as bound_terms
 from jaxmeta.bounds import lemma1 as lemma1
+from jaxmeta.bounds import select_sources as select_sources
 from jaxmeta.combine import concatenate as concatenate
+from jaxmeta.combine import rotate as rotate
 from jaxmeta.linalg import principal_sines as principal_sines
 from jaxmeta.linalg import procrustes as procrustes
+from jaxmeta.noise import Strengths as Strengths
+from jaxmeta.noise import complete_spectrum as complete_spectrum
+from jaxmeta.noise import debias as debias
+from jaxmeta.noise import effective_rank as effective_rank
+from jaxmeta.noise import ideal_strengths as ideal_strengths
+from jaxmeta.noise import noise_std as noise_std
+from jaxmeta.noise import overlap as overlap
+from jaxmeta.noise import released_noise_std as released_noise_std
+from jaxmeta.noise import rotation_invariant as rotation_invariant
+from jaxmeta.noise import rotation_invariant_rectangular as rotation_invariant_rectangular
+from jaxmeta.noise import spiked_strengths as spiked_strengths
+from jaxmeta.noise import usvt as usvt
+from jaxmeta.noise import usvt_rank as usvt_rank
+from jaxmeta.optimise import Minimum as Minimum
+from jaxmeta.optimise import minimise as minimise
+from jaxmeta.optimise import non_negative as non_negative
+from jaxmeta.optimise import simplex as simplex
+from jaxmeta.pip import SimulatedCurve as SimulatedCurve
+from jaxmeta.pip import best_dimension as best_dimension
+from jaxmeta.pip import paper_dimension as paper_dimension
+from jaxmeta.pip import pip_curve as pip_curve
 from jaxmeta.pip import pip_loss as pip_loss
 from jaxmeta.pip import pip_matrix as pip_matrix
+from jaxmeta.pip import released_dimension as released_dimension
+from jaxmeta.pip import select_dimension as select_dimension
+from jaxmeta.pip import simulate_curve as simulate_curve
+from jaxmeta.quadratic import PipQuadratic as PipQuadratic
+from jaxmeta.quadratic import Solution as Solution
+from jaxmeta.quadratic import exact_weights as exact_weights
+from jaxmeta.quadratic import gradient_weights as gradient_weights
+from jaxmeta.quadratic import per_source as per_source
+from jaxmeta.quadratic import pip_quadratic as pip_quadratic
+from jaxmeta.quadratic import quadratic_loss as quadratic_loss
 from jaxmeta.spectral import Spectrum as Spectrum
 from jaxmeta.spectral import blocks as blocks
 from jaxmeta.spectral import decompose as decompose
 from jaxmeta.spectral import embed as embed
 from jaxmeta.spectral import spectrum_of as spectrum_of
 from jaxmeta.spectral import validate as validate
+from jaxmeta.weights import aligned_weights as aligned_weights
 from jaxmeta.weights import dimension_weights as dimension_weights
+from jaxmeta.weights import released_dimension_weights as released_dimension_weights
+from jaxmeta.weights import released_source_weights as released_source_weights
+from jaxmeta.weights import shrinkage_weights as shrinkage_weights
 from jaxmeta.weights import source_weights as source_weights
+from jaxmeta.weights import strength_weights as strength_weights
 from jaxmeta.weights import sum_to_one as sum_to_one
 
 __version__ = "0.1.0"

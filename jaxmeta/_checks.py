@@ -8,13 +8,18 @@ spectrum) cannot be seen here; they give NaN, and `jaxmeta.validate` names them 
 from collections.abc import Sequence, Sized
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 __all__ = [
     "array",
     "count",
+    "descending",
     "integer",
+    "not_negative",
     "numbers_per_source",
+    "positive",
     "same_rows",
     "scalar",
     "sizes",
@@ -58,12 +63,41 @@ def scalar(name: str, value: Any) -> None:
         _fail(name, _describe(value), "one number", "use jax.vmap to try several at once")
 
 
-def integer(name: str, value: Any, *, least: int, most: int, of: str) -> None:
-    """`value` is an int in [least, most]; `of` says what sets the upper end."""
+def integer(name: str, value: Any, *, least: int, most: int | None = None, of: str = "") -> None:
+    """`value` is an int from `least` on, up to `most` if given; `of` says what sets that end."""
     if isinstance(value, bool) or not isinstance(value, int):
         _fail(name, _describe(value), "an int", "sizes are static: pass a Python int", TypeError)
-    if not least <= value <= most:
+    if most is None:
+        if value < least:
+            _fail(name, str(value), f"at least {least}", "it cannot be less than the size given")
+    elif not least <= value <= most:
         _fail(name, str(value), f"{least} to {most}", f"{of} has {most}")
+
+
+def not_negative(name: str, value: Any) -> None:
+    """`value` is one number that, where it can be seen, is not negative and not NaN."""
+    scalar(name, value)
+    if not isinstance(value, jax.core.Tracer) and not value >= 0:
+        _fail(name, str(value), "a number that is not negative", "estimate it with noise_std")
+
+
+def positive(name: str, value: Any) -> None:
+    """`value` is one number that, where it can be seen, is above 0."""
+    scalar(name, value)
+    if not isinstance(value, jax.core.Tracer) and not value > 0:
+        _fail(name, str(value), "a number above 0", "estimate it with noise_std")
+
+
+def descending(name: str, values: Any) -> None:
+    """`values` is a vector that, where it can be seen, descends and is not negative."""
+    array(name, values, 1)
+    if isinstance(values, jax.core.Tracer):
+        return
+    wrong = np.append(False, values[1:] > values[:-1]) | ~(np.asarray(values) >= 0)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        expected = "descending numbers that are not negative"
+        _fail(f"{name}[{i}]", str(values[i]), expected, "sort by magnitude, as decompose does")
 
 
 def sizes(name: str, values: Any) -> None:

@@ -41,7 +41,15 @@ from jaxmeta.linalg import matmul, norm, power_of_two, principal_sines, residual
 from jaxmeta.pip import pip_loss
 from jaxmeta.spectral import Spectrum, blocks, power
 
-__all__ = ["BoundTerms", "Lemma1", "SourceOrder", "best_order", "bound_terms", "lemma1"]
+__all__ = [
+    "BoundTerms",
+    "Lemma1",
+    "SourceOrder",
+    "best_order",
+    "bound_terms",
+    "lemma1",
+    "select_sources",
+]
 
 
 class Lemma1(NamedTuple):
@@ -202,6 +210,33 @@ def best_order(
         totals += lax.map(term, jnp.asarray(offsets))[which]
     best = jnp.argmin(totals)
     return SourceOrder(jnp.asarray(orders)[best], bias + totals[best])
+
+
+@jax.jit(static_argnames="count")
+def select_sources(
+    ideal: Spectrum,
+    sources: Sequence[Spectrum],
+    *,
+    count: int,
+    alpha: Real[Array, ""] | float,
+) -> Int[Array, " count"]:
+    r"""The `count` sources with the smallest directional variance, best first (section 3.3).
+
+    Each source is set alone against the ideal's leading block; its directional term
+    $\|PAP^\top - QAQ^\top\|_F$ is divided by $\|A\|_F$, so that sources of different sizes compare:
+    0 for the ideal's own directions, $\sqrt2$ for orthogonal ones. Cost: $O(n\sum_j k_j^2)$.
+    """
+    sizes = _check(ideal, sources)
+    _checks.integer("count", count, least=1, most=len(sizes), of="sources")
+    variances = []
+    for size, source in zip(sizes, sources, strict=True):
+        direction = bound_terms(ideal, (source,), alpha=alpha).direction_exact[0]
+        (values,) = blocks(ideal.values, sizes=(size,))
+        strength = norm(power(values, 2 * jnp.asarray(alpha, values.dtype)))
+        variances.append(
+            jnp.where(strength == 0, 0, direction / jnp.where(strength == 0, 1, strength))
+        )
+    return jnp.argsort(jnp.stack(variances))[:count]
 
 
 def _check(ideal: Spectrum, sources: Sequence[Spectrum]) -> tuple[int, ...]:

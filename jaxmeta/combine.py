@@ -10,8 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from jaxmeta import _checks
+from jaxmeta.linalg import matmul, procrustes
 
-__all__ = ["concatenate"]
+__all__ = ["concatenate", "rotate"]
 
 
 @jax.jit
@@ -42,3 +43,25 @@ def concatenate(
         for source, c in zip(sources, weights, strict=True)
     ]
     return jnp.concatenate(weighted, axis=1)
+
+
+@jax.jit
+def rotate(source: Float[Array, "n k"], reference: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    r"""`source` rotated onto `reference`: $E\,\arg\max_Q\langle E_{ref}, EQ\rangle$.
+
+    For averages of sources, and for weights of single dimensions, which mean something only in a
+    shared basis. It changes no inner product if $k \le m$, so neither the PIP loss of a
+    concatenation nor a term of the bound (`theory/rotation.py`).
+
+    Cost: $O(nkm)$. Reference: `schonemann66`.
+
+    >>> import jax.numpy as jnp
+    >>> e = jnp.array([[1.0, 0.0], [0.0, 2.0]])
+    >>> print(rotate(e[:, ::-1], e).round(5))
+    [[1. 0.]
+     [0. 2.]]
+    """
+    _checks.array("source", source, 2)
+    _checks.array("reference", reference, 2)
+    _checks.same_rows(source=source, reference=reference)
+    return matmul(source, procrustes(source, reference))

@@ -8,22 +8,42 @@ What the ideal is, the paper leaves open. Both readings are a matter of what is 
 `ideal_values`: *one* spectrum, of which source $j$ is set against block $j$ as in Theorem 1, or a
 *tuple* of spectra, one for each source, such as its own denoised one.
 
+Directions count too, and where they are off the best weights are smaller. `strength_weights` takes
+that into account for one source, given how much of the ideal each of its directions holds (see
+`noise`), `shrinkage_weights` estimates that in the spiked model, and `aligned_weights` does the
+same for several sources that see one ideal through noise of their own. None of them needs an ideal.
+
+The weights of the paper's released code are here as well, under honest names: there the ratio of
+Eq. 8 stands upside down, which lifts weak dimensions where the printed formula shrinks them.
+
 The paper asks that weights sum to one, and its closed forms do not. `sum_to_one` is a step of its
 own: on source weights it changes no cosine, on dimension weights it shifts the balance between
 sources (see `theory/sum_to_one.py`).
 """
 
+import itertools
 from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Real
 
 from jaxmeta import _checks
-from jaxmeta.linalg import power_of_two, safe_sqrt
+from jaxmeta.linalg import matmul, power_of_two, safe_sqrt
+from jaxmeta.noise import debias, overlap, spiked_strengths, usvt
 from jaxmeta.spectral import blocks, power
 
-__all__ = ["dimension_weights", "source_weights", "sum_to_one"]
+__all__ = [
+    "aligned_weights",
+    "dimension_weights",
+    "released_dimension_weights",
+    "released_source_weights",
+    "shrinkage_weights",
+    "source_weights",
+    "strength_weights",
+    "sum_to_one",
+]
 
 
 @jax.jit
@@ -93,6 +113,184 @@ def sum_to_one(
     for j, c in enumerate(jax.tree.leaves(weights)):
         _checks.array(f"weights[{j}]" if isinstance(weights, tuple) else "weights", c, 1)
     return jax.tree.map(lambda c: c / jnp.sum(c), weights)
+
+
+@jax.jit
+def strength_weights(
+    values: Float[Array, " k"], strengths: Float[Array, " k"], *, alpha: Real[Array, ""] | float
+) -> Float[Array, " k"]:
+    r"""The best weights of one source: $c_i^2 = \max(t_i, 0)/\mu_i^{2\alpha}$.
+
+    They minimise the PIP loss, not a bound on it, if
+    $t_i = \tilde u_i^\top|M|^{2\alpha}\tilde u_i$: the dimensions of a source are orthogonal, so
+    each has its own optimum. A dimension of value 0 gets 0. Cost: $O(k)$.
+
+    >>> import jax.numpy as jnp
+    >>> print(strength_weights(jnp.array([4.0, 2.0]), jnp.array([1.0, -1.0]), alpha=0.5))
+    [0.5 0. ]
+    """
+    _checks.array("values", values, 1)
+    _checks.array("strengths", strengths, 1)
+    _checks.scalar("alpha", alpha)
+    if values.shape != strengths.shape:
+        raise ValueError(
+            f"strengths: got {strengths.shape[0]}, expected {values.shape[0]}, one per value; "
+            "estimate them from the same values."
+        )
+    return safe_sqrt(_ratio(strengths, power(values, 2 * jnp.asarray(alpha, values.dtype))))
+
+
+def shrinkage_weights(
+    values: Float[Array, " k"],
+    *,
+    sigma: Real[Array, ""] | float,
+    n: int,
+    alpha: Real[Array, ""] | float,
+    m: int | None = None,
+) -> Float[Array, " k"]:
+    r"""Direction-aware weights of one source, in the spiked model.
+
+    $c_i^2 = (\lambda_i/\mu_i)^{2\alpha}(1 - \tau^2/\lambda_i^2)$, that is `strength_weights` of
+    `spiked_strengths`: $\lambda$ is `debias`, the other factor `overlap`. A
+    dimension inside the noise gets 0. Cost: $O(k)$. Reference: `gavish17`.
+
+    >>> import jax.numpy as jnp
+    >>> print(shrinkage_weights(jnp.array([2.5, 1.5]), sigma=0.1, n=100, alpha=1.0).round(4))
+    [0.6928 0.    ]
+    """
+    _checks.descending("values", values)
+    strengths = spiked_strengths(values, sigma=sigma, n=n, alpha=alpha, m=m)
+    return strength_weights(values, strengths, alpha=alpha)
+
+
+def aligned_weights(
+    source_values: Sequence[Float[Array, " _"]],
+    *,
+    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
+    n: int,
+    alpha: Real[Array, ""] | float,
+) -> tuple[Float[Array, " _"], ...]:
+    r"""Weights of sources that see one ideal through noise of their own.
+
+    Dimension $i$ of every source stands for direction $i$ of the ideal. With $\mu_j$ its values,
+    $o_j = 1 - \tau_j^2/\lambda^2$ its overlaps and $\lambda$ the mean of the debiased values, each
+    weighted by its precision $o_j/\sigma_j^2$, the squared weights of that direction solve
+
+    $$\min_{q \ge 0} q^\top Gq - 2h^\top q, \qquad G_{jj} = \mu_j^{4\alpha}, \qquad
+      G_{jl} = \mu_j^{2\alpha}\mu_l^{2\alpha}o_jo_l, \qquad
+      h_j = \mu_j^{2\alpha}o_j\lambda^{2\alpha},$$
+
+    which for so few unknowns is solved exactly, by trying all sets of positive ones. Sources may
+    have different numbers of dimensions; at most 8 sources. Dimensions inside the noise get 0.
+
+    Cost: $O(k\,2^N N^3)$.
+    """
+    _checks.sources("source_values", source_values)
+    _checks.integer("the number of sources", len(source_values), least=1, most=8, of="the search")
+    _checks.count("sigmas", sigmas, len(source_values))
+    _checks.scalar("alpha", alpha)
+    for j, values in enumerate(source_values):
+        _checks.descending(f"source_values[{j}]", values)
+        _checks.positive(f"sigmas[{j}]", sigmas[j])
+        _checks.integer("n", n, least=values.shape[0])
+    return _aligned_weights(tuple(source_values), tuple(sigmas), alpha, n)
+
+
+@jax.jit(static_argnames="n")
+def _aligned_weights(source_values, sigmas, alpha, n: int):
+    sizes = [values.shape[0] for values in source_values]
+    dtype = source_values[0].dtype
+    padded = jnp.stack([jnp.pad(v, (0, max(sizes) - v.shape[0])) for v in source_values])
+    noise = [jnp.asarray(sigma, dtype) for sigma in sigmas]
+    n = max(n, max(sizes))
+
+    def of_each(function, rows):
+        return jnp.stack([function(v, sigma=s, n=n) for v, s in zip(rows, noise, strict=True)])
+
+    debiased = of_each(debias, padded)
+    precision = of_each(overlap, debiased) / jnp.stack(noise)[:, None] ** 2
+    ideal = _ratio(jnp.sum(precision * debiased, axis=0), jnp.sum(precision, axis=0))
+    # A source has no part in directions that it does not have, or has inside its noise.
+    overlaps = jnp.where(debiased == 0, 0, of_each(overlap, [ideal] * len(sizes)))
+    exponent = 2 * jnp.asarray(alpha, dtype)
+    # In units of a source's own strength the diagonal of G is 1, and nothing overflows.
+    q = jax.vmap(_few_unknowns, in_axes=(1, 1), out_axes=1)(
+        overlaps, overlaps * power(ideal, exponent)[None, :]
+    )
+    squares = jnp.stack([_ratio(row, power(v, exponent)) for row, v in zip(q, padded, strict=True)])
+    return tuple(safe_sqrt(row[:size]) for row, size in zip(squares, sizes, strict=True))
+
+
+def _few_unknowns(overlaps: Float[Array, " N"], h: Float[Array, " N"]) -> Float[Array, " N"]:
+    """The x >= 0 with the smallest x'Gx - 2h'x, G = oo' with ones on the diagonal."""
+    size = h.shape[0]
+    eye = jnp.eye(size, dtype=h.dtype)
+    gram = jnp.where(eye > 0, 1, jnp.outer(overlaps, overlaps))
+    sets = jnp.asarray(np.array(list(itertools.product([0, 1], repeat=size))), h.dtype)
+
+    def on(chosen):
+        inside = jnp.outer(chosen, chosen)
+        x = jnp.linalg.solve(gram * inside + eye * (1 - chosen)[:, None], h * chosen)
+        value = jnp.dot(x, matmul(gram, x) - 2 * h)
+        # Sources that are all but one have no unique solution: a smaller set has one as good.
+        return x, jnp.where(jnp.all(x >= 0) & jnp.isfinite(value), value, jnp.inf)
+
+    solutions, objective = jax.vmap(on)(sets)
+    best = solutions[jnp.argmin(objective)]
+    return jnp.where(jnp.isnan(jnp.sum(h) + jnp.sum(overlaps)), jnp.nan, best)
+
+
+def released_dimension_weights(
+    values: Float[Array, " k"],
+    *,
+    sigma: Real[Array, ""] | float,
+    n: int,
+    alpha: Real[Array, ""] | float,
+) -> Float[Array, " k"]:
+    r"""DW as in the paper's released code: $(\mu_i/\lambda_i)^\alpha$, $\lambda$ the USVT estimate.
+
+    The reciprocal of Eq. 8 with the source's own ideal: at least 1, and infinite from the edge of
+    the noise on, so pass no more dimensions than `usvt_rank`. It *lifts* weak dimensions, which
+    flattens the spectrum.
+    """
+    _checks.descending("values", values)
+    _checks.scalar("alpha", alpha)
+    exponent = jnp.asarray(alpha, values.dtype)
+    return power(values, exponent) / power(usvt(values, sigma=sigma, n=n), exponent)
+
+
+def released_source_weights(
+    source_values: Sequence[Float[Array, " _"]],
+    *,
+    sizes: Sequence[int],
+    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
+    n: int,
+    alpha: Real[Array, ""] | float,
+) -> Float[Array, " N"]:
+    r"""SW as in the paper's released code: Eq. 9 with the spectra exchanged, and a shifted block.
+
+    The part of the ideal is played by block $j$ of source $j$'s *own* noisy values, that of the
+    source by its leading USVT values. So `source_values` are all values of each source, at least
+    $\theta_{j+1}$ of them, and `sizes` its dimensions. The order of the sources matters.
+    """
+    _checks.sources("source_values", source_values)
+    _checks.sizes("sizes", sizes)
+    _checks.count("sizes", sizes, len(source_values))
+    _checks.count("sigmas", sigmas, len(source_values))
+    ends = np.cumsum(sizes)
+    for j, (values, end) in enumerate(zip(source_values, ends, strict=True)):
+        _checks.descending(f"source_values[{j}]", values)
+        if values.shape[0] < end:
+            raise ValueError(
+                f"source_values[{j}]: got {values.shape[0]} values, expected at least {end}; the "
+                "released code reads beyond the source's own dimensions: pass its whole spectrum."
+            )
+    shifted = [v[end - k : end] for v, k, end in zip(source_values, sizes, ends, strict=True)]
+    leading = [
+        usvt(v, sigma=sigma, n=n)[:k]
+        for v, k, sigma in zip(source_values, sizes, sigmas, strict=True)
+    ]
+    return source_weights(tuple(shifted), tuple(leading), alpha=alpha)
 
 
 def _strengths(ideal_values, source_values, alpha, source_alphas, *, double: bool):

@@ -6,6 +6,7 @@ Under the import hook of jaxtyping the annotations object first, in words that a
 import jax
 import jax.numpy as jnp
 import pytest
+import scipy.sparse
 
 import jaxmeta
 from jaxmeta import Spectrum
@@ -38,6 +39,73 @@ def weigh(rule, ideal=MU, values=(MU,), alpha=0.5, source_alphas=None):
 
 
 SW, DW = jaxmeta.source_weights, jaxmeta.dimension_weights
+NAN, WORSE = float("nan"), jnp.array([1.0, 2.0, 0.5])  # the second is out of order
+SPARSE = scipy.sparse.csr_array(jnp.eye(6, 3))
+
+
+def spiked(function, values=MU, sigma=0.1, n=6, **settings):
+    return function(values, sigma=sigma, n=n, **settings)
+
+
+def simulate(values=MU, sigma=0.1, n=6, alpha=0.5, draws=2, depth=1):
+    return jaxmeta.simulate_curve(
+        values, sigma=sigma, n=n, alpha=alpha, key=jax.random.key(0), draws=draws, depth=depth
+    )
+
+
+def align(values=(MU, MU), sigmas=(0.1, 0.1), n=6, alpha=0.5):
+    return jaxmeta.aligned_weights(values, sigmas=sigmas, n=n, alpha=alpha)
+
+
+def released(values=(MU, MU), sizes=(1, 2), sigmas=(0.1, 0.1), n=6, alpha=0.5):
+    return jaxmeta.released_source_weights(values, sizes=sizes, sigmas=sigmas, n=n, alpha=alpha)
+
+
+def complete(values=MU, n=6, trace=1.0, square_norm=20.0):
+    return jaxmeta.complete_spectrum(values, n=n, trace=trace, square_norm=square_norm)
+
+
+def strengths(values=MU, sigma=0.1, alpha=0.5, size=4):
+    return jaxmeta.ideal_strengths(values, sigma=sigma, alpha=alpha, size=size)
+
+
+def rectangular(values=MU, sigma=0.1, n=3, m=5):
+    return jaxmeta.rotation_invariant_rectangular(values, sigma=sigma, n=n, m=m)
+
+
+# Functions of leading values, the noise and the number of words; True if they take an exponent.
+SPIKED = {
+    jaxmeta.usvt: False,
+    jaxmeta.usvt_rank: False,
+    jaxmeta.debias: False,
+    jaxmeta.overlap: False,
+    jaxmeta.spiked_strengths: True,
+    jaxmeta.select_dimension: True,
+    jaxmeta.paper_dimension: True,
+    jaxmeta.shrinkage_weights: True,
+    jaxmeta.released_dimension_weights: True,
+}
+SORTED = (
+    jaxmeta.select_dimension,
+    jaxmeta.paper_dimension,
+    jaxmeta.shrinkage_weights,
+    jaxmeta.released_dimension_weights,
+)
+
+
+def of_spiked(*, values=MU, sigma=0.1, n=6, alpha=0.5, among=tuple(SPIKED)):
+    """A call of each of these functions, by its name."""
+    return {
+        function.__name__: lambda function=function: spiked(
+            function, values, sigma, n, **({"alpha": alpha} if SPIKED[function] else {})
+        )
+        for function in among
+    }
+
+
+NOT_NEGATIVE, ABOVE_ZERO = "a number that is not negative", "a number above 0"
+ESTIMATE = "estimate it with noise_std"
+SORT = ("descending numbers that are not negative", "sort by magnitude, as decompose does")
 
 # A call, the type of the error, and what its message must say: argument, what came, what to do.
 TABLE = {
@@ -369,6 +437,310 @@ TABLE = {
         ("spectrum: got a tuple", "a Spectrum", "see spectrum_of"),
     ),
 }
+
+
+# The same for noise, dimensions and directions.
+NOISE_TABLE = {
+    **{
+        f"{name} of {what}": (call, error, words)
+        for what, settings, error, words in (
+            ("negative noise", {"sigma": -0.5}, ValueError, ("sigma: got -0.5", NOT_NEGATIVE)),
+            (
+                "negative noise in an array",
+                {"sigma": jnp.array(-0.5)},
+                ValueError,
+                ("sigma: got -0.5", NOT_NEGATIVE, ESTIMATE),
+            ),
+            ("NaN noise", {"sigma": NAN}, ValueError, ("sigma: got nan", NOT_NEGATIVE, ESTIMATE)),
+            ("a vector of noise", {"sigma": MU}, ValueError, ("sigma: got", "one number", "vmap")),
+            ("a list of noise", {"sigma": [0.1]}, TypeError, ("sigma: got a list", "a float")),
+            ("too few words", {"n": 2}, ValueError, ("n: got 2", "at least 3")),
+            ("half a word", {"n": 6.5}, TypeError, ("n: got a float", "an int")),
+            ("a matrix", {"values": E}, ValueError, ("values: got", "(6, 3)", "a vector")),
+            ("integers", {"values": jnp.arange(3, 0, -1)}, TypeError, ("values: got dtype int",)),
+            ("a list", {"values": [3.0, 2.0]}, TypeError, ("values: got a list", "jnp.asarray")),
+        )
+        for name, call in of_spiked(**settings).items()
+    },
+    **{
+        f"{name} of {what}": (call, ValueError, (f"values[{place}]: got {got}", *SORT))
+        for what, values, place, got in (
+            ("unsorted values", WORSE, 1, "2.0"),
+            ("negative values", jnp.array([2.0, 1.0, -1.0]), 2, "-1.0"),
+            ("NaN values", jnp.array([2.0, NAN, 1.0]), 1, "nan"),
+        )
+        for name, call in of_spiked(values=values, among=SORTED).items()
+    },
+    **{
+        f"{name} at several exponents": (call, ValueError, ("alpha: got", "(3,)", "one number"))
+        for name, call in of_spiked(
+            alpha=MU, among=tuple(f for f, exponent in SPIKED.items() if exponent)
+        ).items()
+    },
+    "debias of a narrow signal": (
+        lambda: jaxmeta.debias(MU, sigma=0.1, n=6, m=2),
+        ValueError,
+        ("m: got 2", "at least 3"),
+    ),
+    # Two halves.
+    **{
+        f"{function.__name__} of {what}": (lambda f=function, h=halves: f(*h), error, words)
+        for function in (jaxmeta.noise_std, jaxmeta.released_noise_std)
+        for what, halves, error, words in (
+            (
+                "halves of different shape",
+                (E, F),
+                ValueError,
+                ("first_half and second_half: got shapes (6, 3) and (5, 3)", "the same"),
+            ),
+            (
+                "sparse halves of different shape",
+                (SPARSE, SPARSE[:5]),
+                ValueError,
+                ("got shapes (6, 3) and (5, 3)", "count both halves over one vocabulary"),
+            ),
+            (
+                "a sparse and a dense half",
+                (SPARSE, E),
+                TypeError,
+                ("got a sparse and a dense matrix", "two of a kind", "convert one of them"),
+            ),
+            (
+                "a dense and a sparse half",
+                (E, SPARSE),
+                TypeError,
+                ("got a sparse and a dense matrix", "two of a kind", "convert one of them"),
+            ),
+            ("integers", (INTEGERS, INTEGERS), TypeError, ("first_half: got dtype int32",)),
+            ("vectors", (MU, MU), ValueError, ("first_half: got an array", "a matrix")),
+            ("lists", ([[1.0]], [[2.0]]), TypeError, ("first_half: got a list", "jnp.asarray")),
+        )
+    },
+    # The whole spectrum.
+    **{
+        f"{name} of {what} noise": (
+            lambda f=function, s=sigma: f(sigma=s),
+            ValueError,
+            (f"sigma: got {sigma}", ABOVE_ZERO, ESTIMATE),
+        )
+        for name, function in (
+            ("rotation_invariant", lambda sigma: jaxmeta.rotation_invariant(MU, sigma=sigma)),
+            ("rotation_invariant_rectangular", rectangular),
+            ("ideal_strengths", strengths),
+        )
+        for what, sigma in (("negative", -1.0), ("no", 0.0), ("NaN", NAN))
+    },
+    "rotation_invariant of a matrix": (
+        lambda: jaxmeta.rotation_invariant(E, sigma=0.1),
+        ValueError,
+        ("eigenvalues: got an array of shape (6, 3)", "a vector"),
+    ),
+    "a part of the singular values": (
+        lambda: rectangular(n=4, m=5),
+        ValueError,
+        ("values: got 3", "all 4 singular values", "(4, 5)", "usvt or debias"),
+    ),
+    "ideal_strengths with one candidate": (
+        lambda: strengths(size=1),
+        ValueError,
+        ("size: got 1", "at least 2"),
+    ),
+    "ideal_strengths at several exponents": (
+        lambda: strengths(alpha=MU),
+        ValueError,
+        ("alpha: got an array of shape (3,)", "one number"),
+    ),
+    "effective_rank of a matrix": (
+        lambda: jaxmeta.effective_rank(E),
+        ValueError,
+        ("values: got an array of shape (6, 3)", "a vector"),
+    ),
+    "nothing to complete": (lambda: complete(n=3), ValueError, ("n: got 3", "at least 4")),
+    "a trace that is a vector": (
+        lambda: complete(trace=MU),
+        ValueError,
+        ("trace: got an array of shape (3,)", "one number"),
+    ),
+    "a square norm that is a vector": (
+        lambda: complete(square_norm=MU),
+        ValueError,
+        ("square_norm: got an array of shape (3,)", "one number"),
+    ),
+    # Dimensions.
+    "a curve of different words": (
+        lambda: jaxmeta.pip_curve(SPECTRUM, OTHER_WORDS, alpha=0.5),
+        ValueError,
+        ("ideal.vectors and noisy.vectors", "6 rows", "5 rows", "align the vocabularies"),
+    ),
+    "a curve of embeddings": (
+        lambda: jaxmeta.pip_curve(SPECTRUM, E, alpha=0.5),
+        TypeError,
+        ("noisy: got", "a Spectrum", "see spectrum_of"),
+    ),
+    "a curve at several exponents": (
+        lambda: jaxmeta.pip_curve(SPECTRUM, SPECTRUM, alpha=MU),
+        ValueError,
+        ("alpha: got an array of shape (3,)", "one number"),
+    ),
+    "a dimension of too few strengths": (
+        lambda: jaxmeta.best_dimension(MU, MU[:2], alpha=0.5),
+        ValueError,
+        ("strengths: got 2", "3, one per value", "from the same values"),
+    ),
+    "weights of too few strengths": (
+        lambda: jaxmeta.strength_weights(MU, MU[:2], alpha=0.5),
+        ValueError,
+        ("strengths: got 2", "3, one per value", "from the same values"),
+    ),
+    "released_dimension of a matrix": (
+        lambda: jaxmeta.released_dimension(E),
+        ValueError,
+        ("curve: got an array of shape (6, 3)", "a vector"),
+    ),
+    "a simulation of unsorted values": (
+        lambda: simulate(WORSE),
+        ValueError,
+        ("ideal_values[1]: got 2.0", *SORT),
+    ),
+    "a simulation of negative noise": (
+        lambda: simulate(sigma=-1.0),
+        ValueError,
+        ("sigma: got -1.0", NOT_NEGATIVE, ESTIMATE),
+    ),
+    "a simulation of NaN noise": (
+        lambda: simulate(sigma=NAN),
+        ValueError,
+        ("sigma: got nan", NOT_NEGATIVE, ESTIMATE),
+    ),
+    "a simulation of too few words": (
+        lambda: simulate(n=2),
+        ValueError,
+        ("n: got 2", "at least 3"),
+    ),
+    "a simulation without draws": (
+        lambda: simulate(draws=0),
+        ValueError,
+        ("draws: got 0", "at least 2"),
+    ),
+    "a simulation of one draw": (
+        lambda: simulate(draws=1),
+        ValueError,
+        ("draws: got 1", "at least 2"),
+    ),
+    "a simulation of half a draw": (
+        lambda: simulate(draws=2.5),
+        TypeError,
+        ("draws: got a float", "an int"),
+    ),
+    "a simulation without depth": (
+        lambda: simulate(depth=0),
+        ValueError,
+        ("depth: got 0", "at least 1"),
+    ),
+    # Weights of several sources.
+    "aligned sources with too few sigmas": (
+        lambda: align(sigmas=(0.1,)),
+        ValueError,
+        ("sigmas: got 1 entries", "2, one per source"),
+    ),
+    "an aligned source with negative noise": (
+        lambda: align(sigmas=(0.1, -0.1)),
+        ValueError,
+        ("sigmas[1]: got -0.1", ABOVE_ZERO, ESTIMATE),
+    ),
+    "an aligned source with NaN noise": (
+        lambda: align(sigmas=(NAN, 0.1)),
+        ValueError,
+        ("sigmas[0]: got nan", ABOVE_ZERO, ESTIMATE),
+    ),
+    "an aligned source that is unsorted": (
+        lambda: align((MU, WORSE)),
+        ValueError,
+        ("source_values[1][1]: got 2.0", *SORT),
+    ),
+    "aligned sources of too few words": (
+        lambda: align(n=2),
+        ValueError,
+        ("n: got 2", "at least 3"),
+    ),
+    "no aligned sources": (
+        lambda: align((), ()),
+        ValueError,
+        ("source_values: got no source", "pass at least one"),
+    ),
+    "one array of aligned sources": (
+        lambda: align(MU, (0.1,)),
+        TypeError,
+        ("source_values: got an array of shape (3,)", "in a tuple: (source,)"),
+    ),
+    "nine aligned sources": (
+        lambda: align((MU,) * 9, (0.1,) * 9),
+        ValueError,
+        ("the number of sources: got 9", "1 to 8", "the search has 8"),
+    ),
+    "aligned sources at several exponents": (
+        lambda: align(alpha=MU),
+        ValueError,
+        ("alpha: got an array of shape (3,)", "one number"),
+    ),
+    "released weights of too short a spectrum": (
+        lambda: released((MU, MU[:2])),
+        ValueError,
+        ("source_values[1]: got 2 values", "at least 3", "pass its whole spectrum"),
+    ),
+    "released weights with too few sizes": (
+        lambda: released(sizes=(1,)),
+        ValueError,
+        ("sizes: got 1 entries", "2, one per source"),
+    ),
+    "released weights with too many sigmas": (
+        lambda: released(sigmas=(0.1,) * 3),
+        ValueError,
+        ("sigmas: got 3 entries", "2, one per source"),
+    ),
+    "released weights of size zero": (
+        lambda: released(sizes=(1, 0)),
+        ValueError,
+        ("sizes[1]: got 0", "at least 1"),
+    ),
+    "released weights of negative noise": (
+        lambda: released(sigmas=(0.1, -1.0)),
+        ValueError,
+        ("got -1.0", NOT_NEGATIVE, ESTIMATE),
+    ),
+    "released weights of unsorted values": (
+        lambda: released((WORSE, MU)),
+        ValueError,
+        ("source_values[0][1]: got 2.0", *SORT),
+    ),
+    # Rotations and the selection of sources.
+    "rotate to different words": (
+        lambda: jaxmeta.rotate(E, F),
+        ValueError,
+        ("source and reference", "6 rows in source", "5 rows in reference"),
+    ),
+    "rotate of a vector": (
+        lambda: jaxmeta.rotate(MU, E),
+        ValueError,
+        ("source: got an array of shape (3,)", "a matrix"),
+    ),
+    "more sources selected than there are": (
+        lambda: jaxmeta.select_sources(SPECTRUM, (SPECTRUM,), count=2, alpha=0.5),
+        ValueError,
+        ("count: got 2", "1 to 1", "sources has 1"),
+    ),
+    "no sources selected": (
+        lambda: jaxmeta.select_sources(SPECTRUM, (SPECTRUM,), count=0, alpha=0.5),
+        ValueError,
+        ("count: got 0", "1 to 1"),
+    ),
+    "sources of different words to select": (
+        lambda: jaxmeta.select_sources(SPECTRUM, (OTHER_WORDS,), count=1, alpha=0.5),
+        ValueError,
+        ("ideal.vectors and sources[0].vectors", "align the vocabularies"),
+    ),
+}
+TABLE |= NOISE_TABLE
 
 
 @pytest.mark.parametrize(("call", "error", "words"), TABLE.values(), ids=TABLE)

@@ -10,21 +10,26 @@ import jaxmeta
 ROOT = pathlib.Path(__file__).parent.parent
 LIBRARY = ROOT / "jaxmeta"
 
-# A module imports from modules of lower layers; bounds also from pip, which is beside it.
+# A module imports from modules of lower layers, and some from one that is beside it.
 LAYERS = {
     "_checks": 0,
     "linalg": 1,
+    "optimise": 1,
     "spectral": 2,
+    "noise": 2,
     "pip": 3,
     "bounds": 3,
     "weights": 4,
+    "quadratic": 4,
     "combine": 5,
     "__init__": 6,
 }
-BESIDE = {("bounds", "pip")}
+BESIDE = {("bounds", "pip"), ("noise", "spectral"), ("optimise", "linalg")}
 
 MODULES = sorted(LIBRARY.rglob("*.py"))
-CLIENTS = sorted(path for name in ("theory", "benchmarks") for path in (ROOT / name).rglob("*.py"))
+CLIENTS = sorted(
+    path for name in ("theory", "experiments", "benchmarks") for path in (ROOT / name).rglob("*.py")
+)
 
 
 def imports(path):

@@ -26,9 +26,11 @@ def test_verdict(statement):
     assert verdict.corrected.violations == 0
     assert (verdict.printed.violations == 0) == statement.PRINTED_HOLDS
     if verdict.tightness is not None:
-        # A bound that is never attained, or hardly ever near, would be wrong by a factor.
-        assert verdict.tightness.low == pytest.approx(1, abs=1e-9)
+        assert verdict.tightness.low >= 1 - 1e-9
         assert verdict.tightness.median < 1.5
+    if "theorem1" in verdict.name:
+        # A bound that is never attained would be wrong by a factor.
+        assert verdict.tightness.low == pytest.approx(1, abs=1e-9)
 
 
 @in_64_bit
@@ -43,13 +45,16 @@ def test_pinned_counterexamples():
         single = theory.theorem1_single_source.counterexample(k)
         assert single.truth == pytest.approx(np.sqrt(3 * k))
         assert single.printed == pytest.approx(np.sqrt(k + 1))
-    for name in ("theorem1", "theorem1_n_sources", "theorem1_single_source", "different_alphas"):
+    near = "aligned_weights", "rotation_invariant_weights"
+    bounds = "theorem1", "theorem1_n_sources", "theorem1_single_source", "different_alphas"
+    for name in bounds:
         assert found[name].printed < found[name].truth <= found[name].corrected
-    identities = "sum_to_one", "rotation", "rank_rule", "telescoping", "bias", "convex_in_k"
-    for name in (*identities, "one_minimum_in_k", "tightness_of_bound"):
-        assert found[name].corrected == pytest.approx(found[name].truth, abs=1e-12)
-    for name in (*identities[2:], "sum_to_one", "one_minimum_in_k", "tightness_of_bound"):
-        assert abs(found[name].printed - found[name].truth) > 0.01
+    for name in set(found) - {*near, *bounds, "weights_minimise_loss"}:
+        assert found[name].corrected == pytest.approx(found[name].truth, abs=1e-9)
+        if name != "rotation":  # where the print claims a change and there is none
+            assert abs(found[name].printed - found[name].truth) > 0.01
+    for name in near:
+        assert found[name].truth <= found[name].corrected < 1.05 < found[name].printed
     example = found["weights_minimise_loss"]
     assert example.printed < example.truth <= example.corrected * (1 + 1e-12)
 

@@ -1,0 +1,1 @@
+"""Experiments, one module per table or figure: `python -m experiments.<name> [--smoke]`."""

@@ -1,0 +1,349 @@
+r"""How many dimensions to keep: PIP loss against k, its true argmin and what rules make of it.
+
+    python -m experiments.pip_dimension [--smoke] [--out DIR]
+
+Rules see the noisy spectrum and the noise level: estimated strengths (RIE at $\alpha = ½$ and
+`ideal_strengths`), the spiked closed form, and the paper's recipe, which takes the thresholded
+spectrum for the ideal and adds noise again: in closed form (`paper_dimension`), by simulation
+(`simulate_curve`) and as the released code reads it off, one dimension lower. Draws are those of
+`experiments.weights_vs_oracle`, from the same folder.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+import jaxmeta
+from experiments import _record
+from experiments._record import Draw, Spectrum, power
+from experiments.weights_vs_oracle import strengths_at
+
+
+@dataclass(frozen=True)
+class Config:
+    """What is drawn."""
+
+    n: int = 1500
+    spectra: tuple[Spectrum, ...] = (Spectrum(0.4, 500), Spectrum(0.5), Spectrum(0.8))
+    indefinite: tuple[bool, ...] = (False, True)
+    """Whether signs are drawn at random: both without and with them."""
+    sigma: float = 0.12
+    alphas: tuple[float, ...] = (0.25, 0.5, 1.0)
+    simulations: int = 2
+    """Draws of the paper's Monte Carlo, of which the paper takes one; at alpha = 1/2 alone."""
+    depth: int = 4
+    """Blocks of that simulation."""
+    candidates: int = 512
+    first_seed: int = 1000
+    seeds: int = 20
+
+
+SMOKE = Config(
+    n=150,
+    spectra=(Spectrum(0.4, 50), Spectrum(0.5), Spectrum(0.8)),
+    sigma=0.38,
+    candidates=48,
+    seeds=2,
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One rule in one setting, over all seeds."""
+
+    n: int
+    spectrum: str
+    signs: str
+    sigma: float
+    alpha: float
+    rule: str
+    true_k: float
+    k: float
+    """Means over seeds."""
+    worst_k_off: int
+    """The largest distance to the true argmin."""
+    within: float
+    """Share of seeds with k within 10 % or 2 dimensions of the true argmin."""
+    mean_ratio: float
+    worst_ratio: float
+    """Of the loss at k to the smallest of all."""
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """The curve of one spectrum at one k."""
+
+    spectrum: str
+    k: int
+    loss: float
+    """Of the first seed."""
+    lowest: float
+    highest: float
+    """Of all seeds."""
+    simulated: float
+    """What the paper's recipe expects of the first seed; NaN beyond its rank."""
+    marks: str
+    """Rules that choose this k for the first seed, separated by semicolons."""
+
+
+def run(config: Config, *, draws: Path) -> tuple[list[Row], list[Point]]:
+    """Rows, and the curves at alpha = 1/2 of positive signals."""
+    seeds = range(config.first_seed, config.first_seed + config.seeds)
+    progress = _record.Progress(len(config.indefinite) * len(config.spectra) * config.seeds)
+    rows, points = [], []
+    for spectrum in config.spectra:
+        for signed in (replace(spectrum, indefinite=signs) for signs in config.indefinite):
+            found: dict[tuple[float, str], list[tuple[int, int, float]]] = defaultdict(list)
+            curves, first = [], None
+            for seed in seeds:
+                draw = _record.cached_draw(
+                    draws, signed, n=config.n, sigma=config.sigma, seed=seed, alphas=config.alphas
+                )
+                with jax.enable_x64(True):
+                    simulated, chosen = rules(draw, signed, config, seed)
+                for i, alpha in enumerate(config.alphas):
+                    curve = true_curve(draw, alpha, i)
+                    best = 1 + int(np.argmin(curve))
+                    for rule, k in chosen[alpha].items():
+                        at_k = curve[k - 1] / curve[best - 1]
+                        found[alpha, rule].append((best, k, float(at_k)))
+                    if alpha == 0.5:
+                        curves.append(curve)
+                        first = first or (simulated, {"true argmin": best} | chosen[alpha])
+                progress.step(f"exponent {spectrum.name} {signed.signs}")
+            rows += [_row(config, signed, *what, values) for what, values in found.items()]
+            if first is not None and not signed.indefinite:
+                points += _points(signed, curves, *first)
+    return rows, points
+
+
+def true_curve(draw: Draw, alpha: float, row: int) -> np.ndarray:
+    """PIP loss at k = 1, ..., n."""
+    b = power(np.abs(draw.eigenvalues), 2 * alpha)
+    total = np.sum(power(np.abs(draw.ideal), 4 * alpha))
+    return np.sqrt(total + np.cumsum(b * (b - 2 * draw.strengths[row])))
+
+
+def rules(
+    draw: Draw, spectrum: Spectrum, config: Config, seed: int
+) -> tuple[np.ndarray, dict[float, dict[str, int]]]:
+    """The paper's simulated curve at alpha = 1/2, and the k that each rule chooses, by alpha."""
+    n, sigma = config.n, config.sigma
+    eigenvalues = jnp.asarray(draw.eigenvalues)
+    values = jnp.abs(eigenvalues)
+    estimated = strengths_at(
+        eigenvalues,
+        jnp.asarray(sigma),
+        jnp.asarray(config.alphas),
+        positive=not spectrum.indefinite,
+        size=config.candidates,
+    )
+    usvt = jaxmeta.usvt(values, sigma=sigma, n=n)
+    rank = max(1, int(jnp.sum(usvt > 0)))
+    # Zeros among the thresholded values change nothing and leave few sizes to compile.
+    size = min(n, rank + -rank % 32)
+    simulated = np.zeros(0)
+    chosen: dict[float, dict[str, int]] = {}
+    for alpha, strengths in zip(config.alphas, estimated, strict=True):
+        ks = {"ideal strengths": jaxmeta.best_dimension(values, strengths, alpha=alpha)}
+        if alpha == 0.5:
+            rie = jaxmeta.rotation_invariant(eigenvalues, sigma=sigma)
+            rie = rie * jnp.sign(eigenvalues) if spectrum.indefinite else rie
+            ks["RIE"] = jaxmeta.best_dimension(values, rie, alpha=alpha)
+        ks["spiked"] = jaxmeta.select_dimension(values, sigma=sigma, n=n, alpha=alpha)
+        ks["paper, closed form"] = jaxmeta.paper_dimension(values, sigma=sigma, n=n, alpha=alpha)
+        if alpha == 0.5:
+            curve = jaxmeta.simulate_curve(
+                usvt[:size],
+                sigma=sigma,
+                n=n,
+                alpha=alpha,
+                key=jax.random.key(seed),
+                draws=config.simulations,
+                depth=config.depth,
+            )
+            simulated = np.asarray(curve.mean)[:rank]
+            ks["paper, simulated"] = 1 + jnp.argmin(jnp.asarray(simulated))
+            # A k of 0, which the released code can come to, leaves nothing: 1 stands for it.
+            released = jaxmeta.released_dimension(jnp.asarray(simulated))
+            ks["released"] = jnp.maximum(released, 1)
+        chosen[alpha] = {rule: int(k) for rule, k in ks.items()}
+    return simulated, chosen
+
+
+def _row(
+    config: Config,
+    spectrum: Spectrum,
+    alpha: float,
+    rule: str,
+    values: Sequence[tuple[int, int, float]],
+) -> Row:
+    true, k, ratio = np.array(values).T
+    off = np.abs(k - true)
+    return Row(
+        n=config.n,
+        spectrum=spectrum.name,
+        signs=spectrum.signs,
+        sigma=config.sigma,
+        alpha=alpha,
+        rule=rule,
+        true_k=float(true.mean()),
+        k=float(k.mean()),
+        worst_k_off=int(off.max()),
+        within=float(np.mean(off <= np.maximum(0.1 * true, 2))),
+        mean_ratio=float(ratio.mean()),
+        worst_ratio=float(ratio.max()),
+        seeds=len(values),
+    )
+
+
+def _points(
+    spectrum: Spectrum,
+    curves: Sequence[np.ndarray],
+    simulated: np.ndarray,
+    marks: dict[str, int],
+) -> list[Point]:
+    """The curve as far as it is of interest."""
+    last = min(len(curves[0]), max(len(simulated), int(1.3 * max(marks.values())) + 5))
+    return [
+        Point(
+            spectrum=spectrum.name,
+            k=k,
+            loss=float(curves[0][k - 1]),
+            lowest=float(min(curve[k - 1] for curve in curves)),
+            highest=float(max(curve[k - 1] for curve in curves)),
+            simulated=float(simulated[k - 1]) if k <= len(simulated) else float("nan"),
+            marks=";".join(rule for rule, at in marks.items() if at == k),
+        )
+        for k in range(1, last + 1)
+    ]
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """All rows, by setting."""
+    print("Chosen k against the true argmin, and PIP loss at k over the smallest")
+    previous = None
+    for row in rows:
+        setting = (row.spectrum, row.signs, row.alpha)
+        if setting != previous:
+            print(
+                f"\nn = {row.n}, exponent/rank {row.spectrum}, {row.signs}, sigma {row.sigma:g}, "
+                f"alpha {row.alpha:g}, {row.seeds} seeds: true argmin {row.true_k:.1f} in the mean"
+            )
+            print(
+                f"  {'rule':<20}{'mean k':>9}{'worst off':>11}{'within':>9}"
+                f"{'loss: mean':>13}{'worst':>9}"
+            )
+        previous = setting
+        print(
+            f"  {row.rule:<20}{row.k:>9.1f}{row.worst_k_off:>11}{row.within:>9.0%}"
+            f"{row.mean_ratio:>13.4f}{row.worst_ratio:>9.4f}"
+        )
+
+
+def print_targets(rows: Sequence[Row]) -> None:
+    """What was to be reached, and what was."""
+    print("\nTargets (alpha = 1/2): k within 10 % or 2 dimensions of the true argmin, the loss")
+    print("there within 1 % of the smallest; met means for every seed")
+    for rule in ("RIE", "ideal strengths"):
+        for row in rows:
+            if row.alpha != 0.5 or row.rule != rule:
+                continue
+            k_outcome = "met" if row.within == 1 else f"MISSED by {1 - row.within:.0%} of seeds"
+            near = abs(row.k - row.true_k) <= max(2, 0.1 * row.true_k)
+            loss_outcome = _record.verdict(row.mean_ratio, row.worst_ratio, 1.01)
+            print(
+                f"  {rule}, {row.spectrum}, {row.signs}: k {row.k:.1f} against {row.true_k:.1f} in "
+                f"the mean ({'within' if near else 'NOT within'}), worst off by {row.worst_k_off}: "
+                f"{k_outcome}; loss {row.mean_ratio:.4f}, worst {row.worst_ratio:.4f}: "
+                f"{loss_outcome}"
+            )
+
+
+# Colour, marker, size and whether it is filled: rings and crosses show what they lie on.
+MARKS = {
+    "true argmin": ("black", "*", 16, True),
+    "RIE": (_record.BLUE, "o", 17, False),
+    "ideal strengths": (_record.SKY, "D", 22, False),
+    "spiked": (_record.GREEN, "^", 10, True),
+    "paper, closed form": (_record.VERMILION, "v", 10, True),
+    "paper, simulated": (_record.ORANGE, "s", 9, True),
+}
+
+
+def plot(table: Path, figure_path: Path, *, settings: str) -> None:
+    """One panel for each spectrum: the curve, the paper's expectation of it, and what is chosen."""
+    points = _record.read_table(table)
+    names = list(dict.fromkeys(str(p["spectrum"]) for p in points))
+    with plt.rc_context(_record.STYLE):
+        figure, row = plt.subplots(
+            1, len(names), figsize=(5.4 * len(names), 6), layout="constrained", squeeze=False
+        )
+        for axes, name in zip(row.flat, names, strict=True):
+            own = [p for p in points if str(p["spectrum"]) == name]
+            columns = {x: np.array([p[x] for p in own]) for x in Point.__dataclass_fields__}
+            k, loss = columns["k"], columns["loss"]
+            band = {"color": _record.GREY, "alpha": 0.3, "lw": 0}
+            axes.fill_between(k, columns["lowest"], columns["highest"], **band, label="all seeds")
+            axes.plot(k, loss, color="black", lw=2, label="true PIP loss, first seed")
+            paper = {"color": _record.VERMILION, "ls": "--", "lw": 1.8}
+            axes.plot(k, columns["simulated"], **paper, label="as the paper simulates it")
+            for mark, (colour, marker, size, filled) in MARKS.items():
+                at = [i for i, p in enumerate(own) if mark in str(p["marks"]).split(";")]
+                on = columns["simulated"] if mark == "paper, simulated" else loss
+                face = {"mfc": colour if filled else "none", "mec": "white" if filled else colour}
+                axes.plot(
+                    k[at], on[at], marker, color=colour, ms=size, mew=0.8 if filled else 2,
+                    zorder=4, label=f"{mark}: k = {k[at[0]]:.0f}", **face,
+                )  # fmt: skip
+            axes.set(xscale="log", xlabel="dimensions k (log scale)", ylabel="PIP loss", ylim=0)
+            ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if t <= k[-1]]
+            axes.set_xticks(ticks, [str(t) for t in ticks])
+            axes.set_xticks([], minor=True)
+            axes.set_title(f"exponent/rank {name}")
+            legend = axes.legend(
+                fontsize=9, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, frameon=False
+            )
+            for handle in legend.legend_handles:
+                if hasattr(handle, "set_markersize"):
+                    handle.set_markersize(9)
+        figure.suptitle(f"PIP loss against dimensionality, {settings}")
+        with _record.whole(figure_path) as part:
+            figure.savefig(part, dpi=130)
+        plt.close(figure)
+
+
+def report(config: Config, out: Path) -> list[Row]:
+    """Run, write tables, provenance and figure into `out`, and print."""
+    started = time.time()
+    rows, points = run(config, draws=out.parent / "draws")
+    _record.write_table(out / "rows.csv", rows)
+    _record.write_table(out / "curves.csv", points)
+    _record.write_provenance(out / "provenance.json", config, started=started, dtype="float64")
+    settings = rf"n = {config.n}, $\sigma$ = {config.sigma:g}, $\alpha$ = ½"
+    plot(out / "curves.csv", out / "pip_dimension.png", settings=settings)
+    print_table(rows)
+    print_targets(rows)
+    print(f"\n{time.time() - started:.0f} s; written to {out}")
+    return rows
+
+
+def main() -> None:
+    """Do as the command line says."""
+    asked = _record.arguments(__doc__, "pip_dimension")
+    report(SMOKE if asked.smoke else Config(), asked.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+r"""The one training loop: gradient descent by any optax transformation, with projection.
+
+`minimise` runs a fixed number of steps and keeps the best point that it saw, so its value is never
+above that of where it started. Constraints are projections: functions from parameters to the
+nearest ones that are allowed, such as `non_negative` and `simplex`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+from jaxtyping import Array, Float, PyTree
+
+from jaxmeta import _checks
+from jaxmeta.linalg import norm
+
+__all__ = ["Minimum", "minimise", "non_negative", "simplex"]
+
+
+class Minimum(NamedTuple):
+    """The best point of a descent."""
+
+    parameters: PyTree[Float[Array, "..."]]
+    """Where the objective was lowest, in the form of the start."""
+    value: Float[Array, ""]
+    """The objective there."""
+    gradient_norm: Float[Array, ""]
+    """How far a gradient step of length 1 goes from there after projection: 0 at a minimum."""
+    history: Float[Array, " _"]
+    """The objective at the start and after each step."""
+
+
+@jax.jit(static_argnames=("objective", "optimiser", "steps", "project"))
+def minimise(
+    objective: Callable[..., Float[Array, ""]],
+    start: PyTree[Float[Array, "..."]],
+    *arguments: Any,
+    optimiser: optax.GradientTransformation,
+    steps: int,
+    project: Callable[[Any], Any] | None = None,
+) -> Minimum:
+    r"""Descend from `start` on `objective(parameters, *arguments)`.
+
+    $$\theta_{t+1} = \mathrm{project}(\theta_t + \mathrm{update}(\nabla f(\theta_t)))$$
+
+    Parameters are any pytree of arrays; `start` is projected first. Functions are static: arrays
+    that change from call to call belong in `arguments`, and then new values compile nothing if the
+    same objective and optimiser are passed again.
+
+    Transformations do not know of the projection. With `non_negative` most will do; on the
+    `simplex` those that rescale every coordinate, such as Adam, may stand still (equal steps in all
+    coordinates are projected away), and `optax.sgd` does not. Line searches are for no projection.
+
+    Cost: `steps` + 1 evaluations of the objective and its gradient.
+
+    >>> import jax.numpy as jnp, optax
+    >>> def distance(x, target):
+    ...     return jnp.sum((x - target) ** 2)
+    >>> start, target = jnp.zeros(2), jnp.array([1.0, -1.0])
+    >>> sgd = optax.sgd(0.25)
+    >>> found = minimise(distance, start, target, optimiser=sgd, steps=40, project=non_negative)
+    >>> print(jnp.round(found.parameters, 2), found.value)
+    [1. 0.] 1.0
+    """
+    _checks.integer("steps", steps, least=1)
+    allowed = project or (lambda parameters: parameters)
+    update = optax.with_extra_args_support(optimiser).update
+
+    def value_at(parameters):
+        return objective(parameters, *arguments)
+
+    def step(carry, _):
+        (parameters, value, gradient), state, best = carry
+        with _lenient():
+            change, state = update(
+                gradient, state, parameters, value=value, grad=gradient, value_fn=value_at
+            )
+            parameters = optax.apply_updates(parameters, change)
+        point = at(allowed(parameters))
+        better = point[1] < best[1]
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), point, best)
+        return (point, state, best), point[1]
+
+    def at(parameters):
+        return parameters, *jax.value_and_grad(value_at)(parameters)
+
+    first = at(allowed(start))
+    carry = (first, optimiser.init(first[0]), first)
+    (_, _, (parameters, value, gradient)), values = lax.scan(step, carry, length=steps)
+    moved = allowed(jax.tree.map(jnp.subtract, parameters, gradient))
+    gone = jax.tree.map(jnp.subtract, parameters, moved)
+    distance = norm(jnp.concatenate([jnp.ravel(x) for x in jax.tree.leaves(gone)]))
+    return Minimum(parameters, value, distance, jnp.concatenate([first[1][None], values]))
+
+
+def non_negative(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
+    r"""The nearest parameters that are not negative, $\max(\theta, 0)$."""
+    return optax.projections.projection_non_negative(parameters)
+
+
+def simplex(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
+    r"""The nearest parameters that are not negative and sum to one, array by array.
+
+    Source weights as a whole, dimension weights source by source, like `jaxmeta.sum_to_one`. That
+    scales; this shifts and cuts, which makes weights zero that are far below the others.
+
+    >>> import jax.numpy as jnp
+    >>> print(simplex(jnp.array([1.0, 0.5, 0.0])))
+    [0.75 0.25 0.  ]
+    """
+    with _lenient():
+        return jax.tree.map(optax.projections.projection_simplex, parameters)
+
+
+def _lenient():
+    """Optax relies on the promotion of numbers, also where a user has asked JAX to be strict."""
+    return jax.numpy_dtype_promotion("standard")

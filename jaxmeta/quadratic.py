@@ -1,0 +1,312 @@
+r"""The PIP loss as a quadratic in squared weights, its exact minimum, and descent.
+
+With $q = c^2 \ge 0$ and $z_a$ the columns of $[E_1 \ldots E_N]$, the loss of a weighted
+concatenation against an ideal $E$ is
+
+$$\|EE^\top - \hat E\hat E^\top\|_F^2 = q^\top Gq - 2h^\top q + \|E^\top E\|_F^2, \qquad
+  G_{ab} = (z_a^\top z_b)^2, \quad h_a = \|E^\top z_a\|^2.$$
+
+$G$ is positive semi-definite (Schur), so the best weights given the ideal solve a non-negative
+least squares problem: `exact_weights` does, with a weight for each dimension, or with one for each
+source after `per_source`. The closed forms of `jaxmeta.weights` are the special case of a diagonal
+$G$ and sources aligned with the ideal's blocks; `gradient_weights` goes downhill from there, on
+this quadratic, on the bound or on the loss itself.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import lax
+from jax.scipy.linalg import cho_factor, cho_solve
+from jaxtyping import Array, Float, Int, PyTree
+
+from jaxmeta import _checks
+from jaxmeta.linalg import matmul, safe_sqrt
+from jaxmeta.optimise import Minimum, minimise
+
+__all__ = [
+    "PipQuadratic",
+    "Solution",
+    "exact_weights",
+    "gradient_weights",
+    "per_source",
+    "pip_quadratic",
+    "quadratic_loss",
+]
+
+
+class PipQuadratic(NamedTuple):
+    r"""The squared loss $q^\top Gq - 2h^\top q + \text{constant}$ of squared weights $q$."""
+
+    gram: Float[Array, "K K"]
+    """Squared inner products of the columns, G."""
+    linear: Float[Array, " K"]
+    """Squared norms of the columns seen from the ideal, h."""
+    constant: Float[Array, ""]
+    """The squared loss of nothing at all."""
+
+
+class Solution(NamedTuple):
+    """The best weights, and how far they are from optimal."""
+
+    weights: Float[Array, " K"]
+    """Not negative; one for each dimension, or for each source after `per_source`."""
+    residual: Float[Array, ""]
+    """How far the optimality (KKT) conditions are violated, with columns scaled to unit length."""
+    steps: Int[Array, ""]
+    """Steps of the interior-point method."""
+
+
+@jax.jit
+def pip_quadratic(
+    ideal_embedding: Float[Array, "n d"], sources: Sequence[Float[Array, "n _"]]
+) -> PipQuadratic:
+    r"""The quadratic of all dimensions of all sources (DW): $G$, $h$ and $\|E^\top E\|_F^2$.
+
+    Entries are fourth powers of lengths: in float32 columns should not be shorter than $10^{-9}$ or
+    longer than $10^9$. Cost: $O(n(K + d)^2)$, memory $O((K + d)^2)$ on top of the sources.
+
+    >>> import jax.numpy as jnp
+    >>> ideal = jnp.array([[2.0], [0.0]])
+    >>> print(*pip_quadratic(ideal, (jnp.array([[1.0], [0.0]]), jnp.array([[1.0], [1.0]]))))
+    [[1. 1.]
+     [1. 4.]] [4. 4.] 16.0
+    """
+    _checks.array("ideal_embedding", ideal_embedding, 2)
+    _checks.sources("sources", sources)
+    for j, source in enumerate(sources):
+        _checks.array(f"sources[{j}]", source, 2)
+        _checks.same_rows(ideal_embedding=ideal_embedding, **{f"sources[{j}]": source})
+    z = jnp.concatenate(sources, axis=1)
+    return PipQuadratic(
+        matmul(z.T, z) ** 2,
+        jnp.sum(matmul(ideal_embedding.T, z) ** 2, axis=0),
+        jnp.sum(matmul(ideal_embedding.T, ideal_embedding) ** 2),
+    )
+
+
+@jax.jit(static_argnames="sizes")
+def per_source(quadratic: PipQuadratic, *, sizes: tuple[int, ...]) -> PipQuadratic:
+    r"""The quadratic of one weight per source (SW): $S^\top GS$ and $S^\top h$.
+
+    $S$ is the $K \times N$ matrix of zeros and ones that says which dimension is whose; `sizes` are
+    the sources' widths. Cost: $O(K^2N)$.
+
+    >>> import jax.numpy as jnp
+    >>> quadratic = PipQuadratic(jnp.eye(3), jnp.array([1.0, 2.0, 3.0]), jnp.array(14.0))
+    >>> print(*per_source(quadratic, sizes=(1, 2)))
+    [[1. 0.]
+     [0. 2.]] [1. 5.] 14.0
+    """
+    _check(quadratic)
+    _checks.sizes("sizes", sizes)
+    width = quadratic.linear.shape[0]
+    if sum(sizes) != width:
+        raise ValueError(
+            f"sizes: got {sizes}, {sum(sizes)} in all, expected {width}, the width of the "
+            "quadratic; pass the widths of its sources."
+        )
+    member = np.repeat(np.arange(len(sizes)), sizes)
+
+    def add_up(x):
+        return jax.ops.segment_sum(x, member, num_segments=len(sizes), indices_are_sorted=True)
+
+    return PipQuadratic(
+        add_up(add_up(quadratic.gram).T).T, add_up(quadratic.linear), quadratic.constant
+    )
+
+
+@jax.jit
+def quadratic_loss(quadratic: PipQuadratic, squares: Float[Array, " K"]) -> Float[Array, ""]:
+    r"""The PIP loss $\sqrt{q^\top Gq - 2h^\top q + \text{constant}}$ of squared weights `squares`.
+
+    For many weights and one ideal: $O(K^2)$ each, whatever the vocabulary. It cancels where the
+    loss is small: its error is about $\sqrt{\epsilon}\,\|E^\top E\|_F$ there, and it may be 0
+    where `pip_loss` of the concatenation, which does not cancel, is not. Gradient 0 at 0.
+
+    >>> import jax.numpy as jnp
+    >>> quadratic = PipQuadratic(jnp.eye(2), jnp.array([3.0, 0.0]), jnp.array(25.0))
+    >>> print(quadratic_loss(quadratic, jnp.array([3.0, 0.0])))
+    4.0
+    """
+    _check(quadratic)
+    _checks.array("squares", squares, 1)
+    if squares.shape != quadratic.linear.shape:
+        raise ValueError(
+            f"squares: got shape {squares.shape}, expected {quadratic.linear.shape}, as many as "
+            "the quadratic has; join dimension weights with jnp.concatenate, or see per_source."
+        )
+    linear = matmul(quadratic.gram, squares) - 2 * quadratic.linear
+    return safe_sqrt(matmul(squares, linear) + quadratic.constant)
+
+
+@jax.jit(static_argnames="steps")
+def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
+    r"""The weights with the smallest PIP loss of all: $\min_{q \ge 0} q^\top Gq - 2h^\top q$.
+
+    An interior-point method (Mehrotra's predictor and corrector) on columns scaled to unit length,
+    $x_a = q_a\sqrt{G_{aa}}$, until the optimality conditions hold to rounding or nothing improves,
+    in at most `steps` steps. The residual is
+    $\max_a|\min(x_a, g_a)| / \max_a |h_a/\sqrt{G_{aa}}|$ with $g$ half the gradient by $x$.
+    Columns of zeros get 0; where columns repeat, the best weights are not unique and some are
+    returned. `blocks` cuts dimension weights by source.
+
+    First derivatives are those of the solution with the zeros held where they are (implicit
+    differentiation); the residual has none.
+
+    Cost: $O(K^3)$ for each step, of which there are 10 to 30. Reference: `mehrotra92`.
+
+    >>> import jax.numpy as jnp
+    >>> ideal = jnp.array([[2.0], [0.0]])
+    >>> sources = (jnp.array([[1.0], [0.0]]), jnp.array([[1.0], [1.0]]))
+    >>> solution = exact_weights(pip_quadratic(ideal, sources))
+    >>> print(jnp.round(solution.weights, 3), bool(solution.residual < 1e-5))
+    [2. 0.] True
+    """
+    _check(quadratic)
+    _checks.integer("steps", steps, least=1)
+    a, c, unit = _scaled(quadratic)
+    x, taken = _interior_point(*lax.stop_gradient((a, c)), steps)
+    x = _polished(a, c, x)
+    residual = _violation(*lax.stop_gradient((a, c, x)))
+    x = jnp.where(jnp.isnan(residual), jnp.nan, x)
+    return Solution(safe_sqrt(x * unit), residual, taken)
+
+
+def gradient_weights(
+    objective: Callable[..., Float[Array, ""]],
+    start: PyTree[Float[Array, "..."]],
+    *arguments: Any,
+    optimiser: optax.GradientTransformation,
+    steps: int,
+    project: Callable[[Any], Any] | None = None,
+) -> Minimum:
+    r"""Weights by descent on `objective(weights, *arguments)`, from `start`, such as a closed form.
+
+    The objective is what one cares for: the loss itself (`pip_loss` of `concatenate`), the bound
+    (`bound_terms(...).tight`), which needs no more than spectra and overlaps, or the quadratic
+    (`quadratic_loss` of squared weights), where a step costs $O(K^2)$. `project` is the constraint:
+    None, `jaxmeta.optimise.non_negative`, or `jaxmeta.optimise.simplex` for the paper's sums to
+    one. The value is at most that of a start that meets the constraint. Losses are quartic in
+    weights, so a weight of 0 stays 0; on the quadratic, squared weights may be parameters instead.
+
+    This is `jaxmeta.optimise.minimise`, see there for what compiles when.
+
+    >>> import jax.numpy as jnp, optax
+    >>> from jaxmeta import concatenate, pip_loss
+    >>> from jaxmeta.optimise import non_negative
+    >>> def loss(weights, ideal, sources):
+    ...     return pip_loss(ideal, concatenate(sources, weights))
+    >>> ideal = jnp.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> sources = (jnp.array([[1.0], [0.0], [0.0]]), jnp.array([[0.0], [1.0], [1.0]]))
+    >>> adam = optax.adam(optax.cosine_decay_schedule(0.1, 200))
+    >>> found = gradient_weights(
+    ...     loss, jnp.ones(2), ideal, sources, optimiser=adam, steps=200, project=non_negative
+    ... )
+    >>> print(jnp.round(found.parameters, 2), f"{found.history[0]:.3f} to {found.value:.3f}")
+    [2.  0.5] 3.464 to 0.866
+    """
+    return minimise(objective, start, *arguments, optimiser=optimiser, steps=steps, project=project)
+
+
+def _check(quadratic: object) -> None:
+    """Raise unless `quadratic` is a PipQuadratic with shapes that fit."""
+    if not isinstance(quadratic, PipQuadratic):
+        kind = type(quadratic).__name__
+        raise TypeError(f"quadratic: got a {kind}, expected a PipQuadratic; see pip_quadratic.")
+    for name, ndim in (("gram", 2), ("linear", 1), ("constant", 0)):
+        _checks.array(f"quadratic.{name}", getattr(quadratic, name), ndim)
+    size = quadratic.linear.shape[0]
+    if quadratic.gram.shape != (size, size):
+        raise ValueError(
+            f"quadratic.gram: got shape {quadratic.gram.shape}, expected {(size, size)}, the "
+            "length of quadratic.linear; see pip_quadratic."
+        )
+
+
+def _scaled(quadratic: PipQuadratic) -> tuple[Array, Array, Array]:
+    """The problem with unit diagonal and largest linear term 1, and the unit of its solution."""
+    diagonal = jnp.diagonal(quadratic.gram)
+    none = diagonal == 0
+    length = jnp.sqrt(jnp.where(none, 1, diagonal))
+    a = quadratic.gram / length[:, None] / length[None, :]
+    a = jnp.where(jnp.diag(none), 1, a)
+    c = jnp.where(none, 0 * quadratic.linear, quadratic.linear / length)
+    size = lax.stop_gradient(jnp.max(jnp.abs(c)))
+    size = jnp.where(size == 0, 1, size)
+    return a, c / size, size / length
+
+
+def _violation(a: Float[Array, "K K"], c: Float[Array, " K"], x: Float[Array, " K"]) -> Array:
+    """How far x is from x >= 0, gradient >= 0, and one of both 0."""
+    return jnp.max(jnp.abs(jnp.minimum(x, matmul(a, x) - c)))
+
+
+def _interior_point(
+    a: Float[Array, "K K"], c: Float[Array, " K"], steps: int
+) -> tuple[Float[Array, " K"], Int[Array, ""]]:
+    """Minimise x'ax/2 - c'x over x >= 0: the best x seen, and the steps taken."""
+    eps, floor = jnp.finfo(a.dtype).eps, _floor(a)
+
+    def reach(v, dv):
+        """How far one can go from v > 0 along dv, at most 1."""
+        falls = dv < 0
+        return jnp.min(jnp.where(falls, v / jnp.where(falls, -dv, 1), 1), initial=1.0)
+
+    def step(carry):
+        x, s, best, least, i = carry
+        # Only the factor sees the floor, which a repeated column needs: the solution does not.
+        factor = cho_factor(a + jnp.diag(jnp.maximum(s / x, floor)), lower=True)
+        wrong = matmul(a, x) - c - s
+        gap = jnp.mean(x * s)
+
+        def direction(products):
+            dx = cho_solve(factor, products / x - wrong)
+            return dx, (products - s * dx) / x
+
+        dx, ds = direction(-x * s)
+        reached = jnp.mean((x + reach(x, dx) * dx) * (s + reach(s, ds) * ds))
+        dx, ds = direction((reached / gap) ** 3 * gap - x * s - dx * ds)
+        go = 0.995 * jnp.minimum(reach(x, dx), reach(s, ds))
+        x, s = x + go * dx, s + go * ds
+        violation = _violation(a, c, x)
+        better = violation < least
+        return x, s, jnp.where(better, x, best), jnp.where(better, violation, least), i + 1
+
+    def unfinished(carry):
+        x, s, _, least, i = carry
+        return (i < steps) & (least > 4 * eps) & (jnp.mean(x * s) > eps**2)
+
+    x = jnp.maximum(c, 0) + 1 / c.shape[0]
+    start = (x, jnp.ones_like(x), x, jnp.full((), jnp.inf, a.dtype), jnp.int32(0))
+    _, _, best, _, taken = lax.while_loop(unfinished, step, start)
+    return best, taken
+
+
+def _polished(
+    a: Float[Array, "K K"], c: Float[Array, " K"], x: Float[Array, " K"]
+) -> Float[Array, " K"]:
+    """x with its zeros made exact, and one Newton step on the rest where that brings it closer.
+
+    The step, with its factor held constant, is also what gives x its derivatives.
+    """
+    a0, c0 = lax.stop_gradient((a, c))
+    free = x > matmul(a0, x) - c0
+    x = jnp.where(free, x, 0)
+    among = jnp.where(jnp.outer(free, free), a0, 0)
+    factor = cho_factor(among + jnp.diag(jnp.where(free, _floor(a0), 1)), lower=True)
+    change = cho_solve(factor, jnp.where(free, c - matmul(a, x), 0))
+    fixed = lax.stop_gradient(change)
+    candidate = jnp.maximum(x + fixed, 0)
+    better = _violation(a0, c0, candidate) < _violation(a0, c0, x)
+    x = jnp.where(better, candidate, x)
+    return jnp.where(jnp.isnan(fixed), x, x + (change - fixed))
+
+
+def _floor(a: Float[Array, "K K"]) -> Float[Array, ""]:
+    """What on the diagonal of `a` keeps its Cholesky factor real where columns repeat."""
+    return 8 * jnp.finfo(a.dtype).eps * jnp.max(jnp.sum(jnp.abs(a), axis=1))

@@ -1,0 +1,143 @@
+"""Experiments at their smallest: files are written, and rows are what they should be."""
+
+import csv
+import dataclasses
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxmeta
+from experiments import _record, pip_dimension, weights_vs_oracle
+
+# As small as makes sense, and smaller than --smoke: what counts here is that all of it runs.
+WEIGHTS = dataclasses.replace(
+    weights_vs_oracle.SMOKE, n=60, shared_n=60, sigma=0.6, other_sigmas=(0.3,), candidates=24
+)
+DIMENSION = dataclasses.replace(pip_dimension.SMOKE, n=60, sigma=0.6, candidates=24)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results") / "weights_vs_oracle"
+    return out, weights_vs_oracle.report(WEIGHTS, out)
+
+
+@pytest.fixture(scope="module")
+def dimension(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results") / "pip_dimension"
+    return out, pip_dimension.report(DIMENSION, out)
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("weights", ["rows.csv", "debiased.csv", "ratio_to_oracle.png", "provenance.json"]),
+        ("dimension", ["rows.csv", "curves.csv", "pip_dimension.png", "provenance.json"]),
+    ],
+)
+def test_files_are_written(name, files, request):
+    out, rows = request.getfixturevalue(name)
+    assert sorted(path.name for path in out.iterdir()) == sorted(files)
+    with (out / "rows.csv").open(newline="") as file:
+        assert len(list(csv.reader(file))) == 1 + len(rows)
+    record = json.loads((out / "provenance.json").read_text())
+    assert {"commit", "versions", "device", "dtype", "config", "started", "seconds"} <= set(record)
+    assert record["dtype"] == "float64"
+    assert record["config"]["first_seed"] == 1000
+    (picture,) = out.glob("*.png")
+    assert picture.stat().st_size > 10_000
+
+
+def test_nothing_beats_the_oracle(weights):
+    _, rows = weights
+    for row in rows:
+        assert np.isfinite(row.loss)
+        assert row.worst_ratio >= row.mean_ratio * (1 - 1e-12)
+        assert row.mean_ratio >= 1 - 1e-9, row
+        if row.method == "exact":
+            assert row.worst_ratio == pytest.approx(1, abs=1e-9)
+
+
+def test_every_method_is_there(weights):
+    _, rows = weights
+    one = {row.method for row in rows if row.sources == 1}
+    several = {row.method for row in rows if row.sources > 1}
+    paper = {"UW", "DW as released", "exact"}
+    assert paper | {"SW, own USVT", "DW, own USVT", "spiked", "RIE", "ideal strengths"} <= one
+    assert paper | {"SW, true blocks", "DW, true blocks", "aligned"} <= several
+    assert {row.alpha for row in rows if row.method == "RIE"} == {0.5}
+    assert {row.seeds for row in rows} == {WEIGHTS.seeds}
+
+
+def test_true_losses_are_those_of_the_library():
+    """The loss by strengths, without vectors, is that of embeddings."""
+    spectrum, sigma = _record.Spectrum(0.5), 0.5
+    rng = np.random.default_rng(3)
+    ideal = spectrum.values(40, rng)
+    eigenvalues, vectors = _record.noisy(ideal, sigma, rng)
+    draw = _record.Draw(ideal, eigenvalues, _record.strengths(vectors, ideal, [0.5]))
+    with jax.enable_x64(True):
+        clean = jnp.diag(jnp.asarray(ideal**0.5))
+        noisy = jnp.asarray(vectors * np.abs(eigenvalues) ** 0.5)
+        expected = [float(jaxmeta.pip_loss(clean, noisy[:, :k])) for k in (1, 5, 40)]
+    curve = pip_dimension.true_curve(draw, 0.5, 0)
+    np.testing.assert_allclose(curve[[0, 4, 39]], expected, rtol=1e-9)
+
+
+def test_draws_come_back_from_disk(tmp_path):
+    settings = {"n": 30, "sigma": 0.5, "seed": 1, "alphas": (0.5,)}
+    spectrum = _record.Spectrum(0.5, indefinite=True)
+    first = _record.cached_draw(tmp_path, spectrum, **settings)
+    (path,) = tmp_path.iterdir()
+    changed = path.stat().st_mtime_ns
+    second = _record.cached_draw(tmp_path, spectrum, **settings)
+    assert path.stat().st_mtime_ns == changed
+    for name, array in vars(first).items():
+        np.testing.assert_array_equal(array, getattr(second, name))
+    _record.cached_draw(tmp_path, spectrum, **{**settings, "seed": 2})
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "table.csv"
+
+    def fail():
+        with _record.whole(path) as part:
+            part.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert not list(tmp_path.iterdir())
+
+
+def test_dimensions_are_in_range(dimension):
+    _, rows = dimension
+    for row in rows:
+        assert 1 <= row.k <= DIMENSION.n
+        assert 0 <= row.within <= 1
+        assert row.worst_ratio >= row.mean_ratio * (1 - 1e-12)
+        assert row.mean_ratio >= 1 - 1e-12
+    released = {(r.spectrum, r.signs): r.k for r in rows if r.rule == "released"}
+    simulated = {(r.spectrum, r.signs): r.k for r in rows if r.rule == "paper, simulated"}
+    assert released.keys() == simulated.keys()
+    assert all(released[at] <= simulated[at] for at in released)
+
+
+def test_every_curve_has_its_marks(dimension):
+    out, _ = dimension
+    points = _record.read_table(out / "curves.csv")
+    for spectrum in DIMENSION.spectra:
+        own = [p for p in points if p["spectrum"] == spectrum.name]
+        marks = [mark for p in own for mark in str(p["marks"]).split(";")]
+        assert set(pip_dimension.MARKS) <= set(marks)
+        assert all(p["lowest"] <= p["loss"] <= p["highest"] for p in own)
+
+
+def test_a_verdict_is_about_the_worst_case():
+    assert _record.verdict(1.0, 1.04, 1.05) == "met"
+    assert "MISSED" in _record.verdict(1.0, 1.06, 1.05)
+    assert _record.verdict(1.06, 1.07, 1.05) == "MISSED"

@@ -12,6 +12,10 @@ import pytest
 import jaxmeta
 from experiments import _record, pip_dimension, weights_vs_oracle
 
+pytestmark = pytest.mark.skipif(
+    not jax.config.jax_enable_x64, reason="experiments run in 64 bit; the 64-bit leg checks them"
+)
+
 # As small as makes sense, and smaller than --smoke: what counts here is that all of it runs.
 WEIGHTS = dataclasses.replace(
     weights_vs_oracle.SMOKE, n=60, shared_n=60, sigma=0.6, other_sigmas=(0.3,), candidates=24

@@ -71,8 +71,8 @@ SMOKE = Config(
 
 
 @dataclass(frozen=True)
-class Row:
-    """One method in one setting, over all seeds."""
+class Setting:
+    """What a row is about, but for the method."""
 
     sources: int
     n: int
@@ -80,6 +80,12 @@ class Row:
     signs: str
     sigma: str
     alpha: float
+
+
+@dataclass(frozen=True)
+class Row(Setting):
+    """One method in one setting, over all seeds."""
+
     method: str
     loss: float
     """Mean over seeds."""
@@ -110,18 +116,6 @@ class DebiasedRow:
     """Mean error of soft thresholding, the paper's estimate."""
     largest_bad: float
     """The largest ideal value, over tau, with an error of more than 2 %."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a row is about, but for the method."""
-
-    sources: int
-    n: int
-    spectrum: str
-    signs: str
-    sigma: str
-    alpha: float
 
 
 def run(config: Config, *, draws: Path) -> list[Row]:

@@ -24,6 +24,7 @@ __all__ = [
     "scalar",
     "sizes",
     "sources",
+    "strengths",
 ]
 
 _RANKS = {0: "a scalar", 1: "a vector", 2: "a matrix"}
@@ -98,6 +99,15 @@ def descending(name: str, values: Any) -> None:
         i = int(np.argmax(wrong))
         expected = "descending numbers that are not negative"
         _fail(f"{name}[{i}]", str(values[i]), expected, "sort by magnitude, as decompose does")
+
+
+def strengths(name: str, given: Any, values: Any) -> None:
+    """`given` is a vector with one entry for each of `values`."""
+    array("values", values, 1)
+    array(name, given, 1)
+    if given.shape != values.shape:
+        expected = f"{values.shape[0]}, one per value"
+        _fail(name, str(given.shape[0]), expected, "estimate them from the same values")
 
 
 def sizes(name: str, values: Any) -> None:

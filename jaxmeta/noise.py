@@ -305,6 +305,7 @@ def ideal_strengths(
     window adds is faded out (smoothly, by the eigenvalue's share of the window; a choice, not a
     theorem). Estimates for $\alpha < ½$ rest on the smallest ideal values, which noise hides best,
     and are the least reliable. `positive` says that the ideal has no negative eigenvalues.
+    Derivatives go through the Newton steps; they are finite and approximate, good to some per cent.
 
     Cost: $O(n^2 + 40\,n\,\mathrm{size}^2)$. References: `bun16`, `ledoit11`.
     """
@@ -344,8 +345,8 @@ def _ideal_strengths(
 
 def _candidates(own: Array, sigma: Array, size: int) -> Array:
     """Ideal eigenvalues to choose from: all that are isolated, one per sigma elsewhere, and 0."""
-    ordered = lax.stop_gradient(jnp.sort(own))
-    gaps = jnp.minimum(jnp.diff(ordered), lax.stop_gradient(sigma))
+    ordered = jnp.sort(own)
+    gaps = lax.stop_gradient(jnp.minimum(jnp.diff(ordered), sigma))
     arc = jnp.concatenate([jnp.zeros(1, own.dtype), jnp.cumsum(gaps)])
     at = jnp.linspace(0, 1, size - 1, dtype=own.dtype) * arc[-1]
     right = jnp.clip(jnp.searchsorted(arc, at), 1, own.shape[0] - 1)

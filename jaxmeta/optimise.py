@@ -111,8 +111,12 @@ def simplex(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "...
     >>> print(simplex(jnp.array([1.0, 0.5, 0.0])))
     [0.75 0.25 0.  ]
     """
+
+    def nearest(x):  # optax computes in the default precision, whatever that of x is
+        return optax.projections.projection_simplex(x).astype(x.dtype)
+
     with _lenient():
-        return jax.tree.map(optax.projections.projection_simplex, parameters)
+        return jax.tree.map(nearest, parameters)
 
 
 def _lenient():

@@ -123,8 +123,8 @@ def pip_curve(
 
     >>> import jax.numpy as jnp
     >>> ideal = Spectrum(jnp.eye(3), jnp.array([3.0, 2.0, 1.0]))
-    >>> print(pip_curve(ideal, ideal, alpha=0.5))
-    [2.236068 1.       0.      ]
+    >>> print(pip_curve(ideal, ideal, alpha=0.5).round(3))
+    [2.236 1.    0.   ]
     """
     spectral.check("ideal", ideal)
     spectral.check("noisy", noisy)
@@ -150,14 +150,8 @@ def best_dimension(
     `strengths` may come from `spiked_strengths`, `ideal_strengths` or, for positive signals at
     $\alpha = ½$, `rotation_invariant`. Cost: $O(r)$.
     """
-    _checks.array("values", values, 1)
-    _checks.array("strengths", strengths, 1)
+    _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
-    if values.shape != strengths.shape:
-        raise ValueError(
-            f"strengths: got {strengths.shape[0]}, expected {values.shape[0]}, one per value; "
-            "estimate them from the same values."
-        )
     b = power(values, 2 * jnp.asarray(alpha, values.dtype))
     return 1 + jnp.argmin(_changes(b, strengths))
 

@@ -129,14 +129,8 @@ def strength_weights(
     >>> print(strength_weights(jnp.array([4.0, 2.0]), jnp.array([1.0, -1.0]), alpha=0.5))
     [0.5 0. ]
     """
-    _checks.array("values", values, 1)
-    _checks.array("strengths", strengths, 1)
+    _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
-    if values.shape != strengths.shape:
-        raise ValueError(
-            f"strengths: got {strengths.shape[0]}, expected {values.shape[0]}, one per value; "
-            "estimate them from the same values."
-        )
     return safe_sqrt(_ratio(strengths, power(values, 2 * jnp.asarray(alpha, values.dtype))))
 
 

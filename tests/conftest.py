@@ -2,6 +2,7 @@
 
 import hypothesis
 import jax
+import jax.monitoring
 import numpy as np
 import pytest
 
@@ -29,3 +30,18 @@ def rng():
 def hooked(request):
     """Whether jaxtyping checks the annotations of the library in this run."""
     return bool(request.config.getoption("--jaxtyping-packages"))
+
+
+@pytest.fixture
+def compilations():
+    """Names of the programs that were compiled since the start of the test."""
+    names = []
+
+    def listen(event, duration, **_):
+        del duration
+        if event.endswith("backend_compile_duration"):
+            names.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield names
+    jax.monitoring.unregister_event_duration_listener(listen)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
-import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -634,21 +633,6 @@ def test_shapes_are_known_without_values(row, rng):
     )
 
 
-@pytest.fixture
-def compilations():
-    """Names of the programs that were compiled since the start of the test."""
-    names = []
-
-    def listen(event, duration, **_):
-        del duration
-        if event.endswith("backend_compile_duration"):
-            names.append(event)
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    yield names
-    jax.monitoring.unregister_event_duration_listener(listen)
-
-
 def test_compilations_are_noticed(compilations):
     jax.jit(lambda x: x + 1)(0.0)
     assert compilations
@@ -724,11 +708,16 @@ def test_gradients_against_finite_differences(row, rng):
     Arguments are moved as NumPy arrays, and are made JAX arrays again for the annotations.
     """
     order = 2 if row is TABLE["pip_loss"] else 1  # said to be differentiable to all orders
+    tolerance = 0.1 if row is TABLE["ideal_strengths"] else None  # good to some per cent, it says
+    if row is TABLE["complete_spectrum"]:  # what it makes up is constant, it says
+        row = row._replace(call=lambda *arguments: TABLE["complete_spectrum"].call(*arguments)[:4])
     check_grads(
         lambda *arguments: floats(row.call(*jax.tree.map(jnp.asarray, arguments))),
         cast(row.generic(rng)),
         order=order,
         modes=("fwd", "rev"),
+        atol=tolerance,
+        rtol=tolerance,
     )
 
 

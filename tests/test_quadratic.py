@@ -3,7 +3,6 @@
 import functools
 
 import jax
-import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -362,21 +361,6 @@ def test_dtype_follows_the_input(dtype):
 def test_lowers_for_cuda():
     exported = export.export(jax.jit(solve), platforms=["cuda"])(*cast(problem("noisy", 5)))
     assert {x.dtype for x in exported.out_avals} == {DTYPE}
-
-
-@pytest.fixture
-def compilations():
-    """Names of the programs that were compiled since the start of the test."""
-    names = []
-
-    def listen(event, duration, **_):
-        del duration
-        if event.endswith("backend_compile_duration"):
-            names.append(event)
-
-    jax.monitoring.register_event_duration_secs_listener(listen)
-    yield names
-    jax.monitoring.unregister_event_duration_listener(listen)
 
 
 def squared_weights_loss(weights, quadratic):

@@ -13,8 +13,8 @@ import theory
 from theory.verdict import Tally, Verdict
 
 HEADER = (
-    f"{'statement':<28}{'instances':>9}  {'as printed':<26}{'corrected':<22}bound / loss\n"
-    f"{'':<28}{'':>9}  {'violations, worst':<26}{'violations, worst':<22}median [range]"
+    f"{'statement':<28}{'instances':>9}  {'as printed':<28}{'corrected':<22}bound / loss\n"
+    f"{'':<28}{'':>9}  {'violations, worst':<28}{'violations, worst':<22}median [range]"
 )
 
 
@@ -31,7 +31,7 @@ def row(verdict: Verdict) -> str:
     range_ = verdict.tightness
     tightness = f"{range_.median:.2f} [{range_.low:.2f}, {range_.high:.3g}]" if range_ else ""
     return (
-        f"{verdict.name:<28}{verdict.instances:>9}  {describe(verdict.printed):<26}"
+        f"{verdict.name:<28}{verdict.instances:>9}  {describe(verdict.printed):<28}"
         f"{describe(verdict.corrected):<22}{tightness}"
     )
 

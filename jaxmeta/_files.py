@@ -1,0 +1,84 @@
+"""Files that are written whole or not at all, and results kept on disk.
+
+A file gets a name of its own first, in the same folder, and takes its place only when everything
+is written. A full disk or an interruption leaves what was there before.
+"""
+
+import dataclasses
+import hashlib
+import json
+import secrets
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["DAMAGED_ARCHIVE", "Cache", "digest", "write_whole"]
+
+DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError)
+"""What reading a truncated, damaged or foreign .npz file may raise."""
+
+
+@contextmanager
+def write_whole(path: str | Path) -> Iterator[Path]:
+    """Give a name to write to, which takes the place of `path` once nothing has gone wrong.
+
+    Folders above it are made. If the body raises, its file is removed and `path` is left alone.
+    """
+    path = Path(path)
+    part = path.with_name(f"{path.stem}.{secrets.token_hex(4)}.part{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield part
+        part.replace(path)
+    except OSError as error:
+        # Writing names no file, opening and renaming the part; errors of other files are not ours.
+        ours = error.filename is None or Path(str(error.filename)) in (part, *path.parents)
+        if error.errno is None or not ours:
+            raise
+        message = (
+            f"{path}: could not be written ({error.strerror}), and is as it was before; "
+            "free some space, or choose another folder"
+        )
+        raise OSError(error.errno, message) from error
+    finally:
+        with suppress(OSError):  # it must not hide the first error
+            part.unlink()
+
+
+def digest(path: str | Path) -> str:
+    """SHA-256 of what a file holds, read in blocks."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Cache:
+    """Arrays kept in a folder, each under the settings that it depends on."""
+
+    folder: Path | None
+    """None keeps nothing."""
+
+    def arrays(
+        self, stage: str, key: dict[str, Any], make: Callable[[], dict[str, np.ndarray]]
+    ) -> dict[str, np.ndarray]:
+        """What `make` returns, from disk if it was made before with the same `stage` and `key`.
+
+        A file that cannot be read is made anew.
+        """
+        if self.folder is None:
+            return make()
+        settings = json.dumps(key, sort_keys=True).encode()
+        path = self.folder / f"{stage}-{hashlib.sha256(settings).hexdigest()[:20]}.npz"
+        try:
+            with path.open("rb") as file, np.load(file) as stored:
+                return dict(stored)
+        except (FileNotFoundError, *DAMAGED_ARCHIVE):
+            arrays = make()
+        with write_whole(path) as part:
+            np.savez(part, **arrays)  # type: ignore[arg-type]
+        return arrays

@@ -1,0 +1,340 @@
+"""Text, read word by word, and its vocabulary.
+
+A `Corpus` names files, plain or compressed, and how words are told apart in them. Text of any
+length is read in pieces, so that memory does not grow with it. `build_vocabulary` finds the most
+frequent words; several corpora share the union or the intersection of theirs. `counting` counts
+which words stand near which.
+
+Everything here runs on the host.
+"""
+
+import bz2
+import codecs
+import collections
+import dataclasses
+import glob
+import gzip
+import io
+import math
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxmeta import _checks
+from jaxmeta.progress import Progress
+
+__all__ = [
+    "Corpus",
+    "Vocabulary",
+    "build_vocabulary",
+    "given_vocabulary",
+    "intersection_vocabulary",
+    "lower_words",
+    "union_vocabulary",
+    "whitespace",
+]
+
+# Bytes of text read at a time, and the longest run without white space.
+PIECE = 1 << 20
+LONGEST = 1 << 20
+
+NO_WORD = "\0"  # a place without a word: it cannot be in text, where a NUL is an error
+
+
+def whitespace(text: str) -> list[str]:
+    """Words between white space, as they stand."""
+    return text.split()
+
+
+def lower_words(text: str) -> list[str]:
+    """Runs of letters and digits in lower case, with apostrophes inside words.
+
+    Underscores and punctuation are dropped. A curly apostrophe becomes a straight one.
+
+    >>> lower_words("It’s SO_o good: 4.5 'stars'!")
+    ["it's", 'so', 'o', 'good', '4', '5', 'stars']
+    """
+    return _WORD.findall(text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
+
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """Text files, and how words are told apart in them. Nothing is read until it is used."""
+
+    path: str | Path | Sequence[str | Path]
+    """A file, a folder (all files below it, sorted), a glob pattern, or several of these.
+
+    Files may be plain text, .gz, .bz2 or .zip, of which every member is read.
+    """
+    tokenise: Callable[[str], Iterable[str]] = whitespace
+    """From a piece of text, cut at white space, to its words; none, if it is white space alone."""
+    lines_are_documents: bool = False
+    """Whether no window crosses the end of a line, and no piece given to `tokenise` does."""
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise ValueError(
+                f"encoding: got {self.encoding!r}, expected one that Python knows; "
+                "pass a name such as 'utf-8' or 'latin-1'."
+            ) from None
+
+
+class Vocabulary(NamedTuple):
+    """Words, in the order of rows and columns of counts."""
+
+    words: tuple[str, ...]
+    counts: np.ndarray
+    """How often each word occurs, int64."""
+    tokens: int
+    """Number of words in the running text, those outside the vocabulary included."""
+
+
+def build_vocabulary(
+    corpus: Corpus, *, size: int | None = None, min_count: int = 1, progress: Progress | None = None
+) -> Vocabulary:
+    """The `size` most frequent words (all, if None), ties in alphabetical order.
+
+    `progress` is called now and then with "vocabulary" and the fraction that is read.
+
+    Cost: one pass; memory for every different word of the corpus.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "text"
+    ...     _ = path.write_text("the cat and the dog")
+    ...     print(build_vocabulary(Corpus(path), size=2))
+    Vocabulary(words=('the', 'and'), counts=array([2, 1]), tokens=5)
+    """
+    _checks.integer("min_count", min_count, least=1)
+    found: collections.Counter[str] = collections.Counter()
+    for *_, tokens in read_tokens(corpus, 0, "vocabulary", progress):
+        found.update(tokens)
+    frequent = {word: n for word, n in found.items() if n >= min_count}
+    if not frequent:
+        most = max(found.values())
+        raise ValueError(
+            f"min_count: got {min_count}, expected at most {most}; no word occurs more often."
+        )
+    of = f"the corpus has {len(frequent)} words that occur at least {min_count} times"
+    return _most_frequent(frequent, frequent, size, found.total(), of)
+
+
+def union_vocabulary(vocabularies: Sequence[Vocabulary], *, size: int | None = None) -> Vocabulary:
+    """Words of any vocabulary, by the sum of relative frequencies, ties in alphabetical order.
+
+    >>> x = Vocabulary(("a", "b"), np.array([6, 4]), 10)
+    >>> y = Vocabulary(("b", "c"), np.array([60, 20]), 100)
+    >>> union_vocabulary([x, y])
+    Vocabulary(words=('b', 'a', 'c'), counts=array([64,  6, 20]), tokens=110)
+    """
+    words = {word for vocabulary in _several(vocabularies) for word in vocabulary.words}
+    return _joined(vocabularies, words, size, f"there are {len(words)} words in any of them")
+
+
+def intersection_vocabulary(
+    vocabularies: Sequence[Vocabulary], *, size: int | None = None
+) -> Vocabulary:
+    """Words of all vocabularies, by the sum of relative frequencies, ties in alphabetical order."""
+    shared = set.intersection(*(set(v.words) for v in _several(vocabularies)))
+    if not shared:
+        raise ValueError(
+            f"vocabularies: got no word common to all {len(vocabularies)}, expected at least one; "
+            "tokenise the corpora in the same way, or use union_vocabulary."
+        )
+    return _joined(vocabularies, shared, size, f"there are {len(shared)} words common to all")
+
+
+def given_vocabulary(words: Sequence[str]) -> Vocabulary:
+    """A given list in its order. Counts and the number of tokens are 0: nothing is read."""
+    if isinstance(words, str) or not words:
+        raise ValueError(f"words: got {words!r}, expected a list of words; pass at least one.")
+    for word, times in collections.Counter(words).items():
+        if word.split() != [word]:
+            raise ValueError(
+                f"words: got {word!r}, expected words without white space; strip or drop it."
+            )
+        if times > 1:
+            raise ValueError(
+                f"words: got {word!r} {times} times, expected every word once; "
+                "drop the duplicates, as list(dict.fromkeys(words)) does."
+            )
+    return Vocabulary(tuple(words), np.zeros(len(words), np.int64), 0)
+
+
+def _several(vocabularies: Sequence[Vocabulary]) -> Sequence[Vocabulary]:
+    if isinstance(vocabularies, Vocabulary) or not vocabularies:
+        raise ValueError(
+            f"vocabularies: got {'one' if vocabularies else 'none'}, expected a list of them; "
+            "put a single one in a list."
+        )
+    return vocabularies
+
+
+def _joined(
+    vocabularies: Sequence[Vocabulary], words: set[str], size: int | None, of: str
+) -> Vocabulary:
+    # Over their common multiple relative frequencies are integers, so that ties are ties.
+    multiple = math.lcm(*(max(v.tokens, 1) for v in vocabularies))
+    counts, shares = dict.fromkeys(words, 0), dict.fromkeys(words, 0)
+    for vocabulary in vocabularies:
+        factor = multiple // max(vocabulary.tokens, 1)
+        for word, n in zip(vocabulary.words, vocabulary.counts.tolist(), strict=True):
+            if word in words:
+                counts[word] += n
+                shares[word] += n * factor
+    return _most_frequent(counts, shares, size, sum(v.tokens for v in vocabularies), of)
+
+
+def _most_frequent(
+    counts: dict[str, int], shares: dict[str, int], size: int | None, tokens: int, of: str
+) -> Vocabulary:
+    if size is not None:
+        _checks.integer("size", size, least=1)
+        if size > len(counts):
+            raise ValueError(f"size: got {size}, expected at most {len(counts)}; {of}.")
+    words = sorted(counts, key=lambda word: (-shares[word], word))[:size]
+    return Vocabulary(tuple(words), np.array([counts[w] for w in words], np.int64), tokens)
+
+
+def read_tokens(
+    corpus: Corpus, gap: int, stage: str, progress: Progress | None
+) -> Iterator[tuple[str, bool, list[str]]]:
+    """Text by text and piece by piece: the text's name, whether it opens here, and its tokens.
+
+    After each document and each text come `gap` places without a word.
+    """
+    paths = paths_of(corpus.path)
+    total, done = sum(path.stat().st_size for path in paths), 0
+    for path in paths:
+        empty = True
+        with path.open("rb") as raw:
+            for name, file in _opened(path, raw):
+                opening = True
+                for piece in _pieces(file, path.parent / name, corpus.encoding):
+                    tokens = _tokens(corpus, piece, gap)
+                    empty = empty and all(token == NO_WORD for token in tokens)
+                    yield name, opening, tokens
+                    opening = False
+                    if progress is not None:
+                        progress(stage, min((done + raw.tell()) / total, 0.99))
+                yield name, opening, [NO_WORD] * gap
+            done += raw.seek(0, os.SEEK_END)
+        if empty:
+            raise ValueError(
+                f"{path}: got no word, expected text; leave the file out, or tokenise it in "
+                "another way."
+            )
+    if progress is not None:
+        progress(stage, 1.0)
+
+
+def _tokens(corpus: Corpus, piece: str, gap: int) -> list[str]:
+    if not corpus.lines_are_documents:
+        return list(corpus.tokenise(piece))
+    tokens: list[str] = []
+    *lines, last = piece.split("\n")
+    for line in lines:
+        tokens += corpus.tokenise(line)
+        tokens += [NO_WORD] * gap
+    tokens += corpus.tokenise(last)  # the next piece may go on with its line
+    return tokens
+
+
+def paths_of(path: str | Path | Sequence[str | Path]) -> list[Path]:
+    """The files that are meant."""
+    if isinstance(path, str | Path):
+        place = Path(path)
+        if place.is_file():
+            return [place]
+        found = place.rglob("*") if place.is_dir() else glob.glob(str(path), recursive=True)
+        files = sorted(file for file in map(Path, found) if file.is_file())
+    else:
+        files = [file for one in path for file in paths_of(one)]
+    if not files:
+        raise FileNotFoundError(
+            f"path: got {str(path)!r}, where there is no file, expected a file, a folder with "
+            "files, or a pattern that matches some; check the spelling."
+        )
+    return files
+
+
+def _opened(path: Path, raw: io.BufferedIOBase) -> Iterator[tuple[str, io.BufferedIOBase]]:
+    """Names and contents of the texts in a file."""
+    kind = path.suffix.lower()
+    if kind == ".zip":
+        with _intact(path):
+            archive = zipfile.ZipFile(raw)
+        for member in archive.infolist():
+            if not member.is_dir():
+                with _intact(path):
+                    file = archive.open(member)
+                yield f"{path.name}/{member.filename}", file  # type: ignore[misc]
+    elif kind == ".gz":
+        yield path.name, gzip.GzipFile(fileobj=raw)
+    elif kind == ".bz2":
+        yield path.name, bz2.BZ2File(raw)
+    else:
+        yield path.name, raw
+
+
+def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]:
+    """Text cut at white space."""
+    # A mark of the byte order at the start is no part of the first word.
+    exact = codecs.lookup(encoding).name
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if exact == "utf-8" else exact)()
+    block, rest, read = b"more", "", 0
+    while block:
+        with _intact(path):
+            block = file.read(PIECE)
+        read += len(block)
+        try:
+            text = rest + decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            at = read - len(error.object) + error.start
+            raise ValueError(
+                f"{path}: got byte {error.object[error.start]:#04x} at offset {at}, expected text "
+                f"in {encoding}; pass encoding= with the one it is in, such as 'latin-1'."
+            ) from error
+        if "\0" in text:
+            raise ValueError(
+                f"{path}: got a NUL among its first {read} bytes, expected text and not binary "
+                "data; leave the file out, or pass encoding='utf-16' if it is in that."
+            )
+        rest = ""
+        if block and text and not text[-1].isspace():
+            rest = text.rsplit(maxsplit=1)[-1]
+        if len(rest) > LONGEST:
+            raise ValueError(
+                f"{path}: got {len(rest)} characters without white space before offset {read}, "
+                f"expected words of at most {LONGEST}; leave the file out if it is binary data, "
+                "or put white space between its words."
+            )
+        if text := text[: len(text) - len(rest)]:
+            yield text
+
+
+@contextmanager
+def _intact(path: Path) -> Iterator[None]:
+    """Say so if compressed data is damaged. Faults of the disk have a number and pass."""
+    try:
+        yield
+    except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(
+            f"{path}: got data that ends early or does not unpack ({error}), expected a whole "
+            "file; it is truncated or damaged: fetch it again."
+        ) from error

@@ -1,0 +1,400 @@
+r"""Counts of words near words.
+
+A signal matrix starts as a count: how often word $b$ stands near word $a$. `count_windows` reads a
+corpus once, in bounded memory, and keeps what it counts apart by offset: $D_d[a, b]$ is the number
+of times $b$ stands $d$ places after $a$. Every window that a paper may use is a weighted sum of
+these integers, taken afterwards: `symmetric_window` for the plain and GloVe's weighted windows,
+`released_window` for that of the released code.
+
+    corpus = Corpus("wiki.zip")
+    vocabulary = build_vocabulary(corpus, size=20_000)
+    counts = count_windows(corpus, vocabulary, split=random_blocks(0))
+    x = symmetric_window(counts.whole)
+
+Noise is estimated from two halves of a corpus. With a `split` the same pass counts pairs in the
+first half, in the second, and with an end in each. The three add up to the whole.
+
+Everything here runs on the host, in NumPy and SciPy. Counts are exact. No window crosses the end
+of a file, so counts of several files add up to those of all.
+"""
+
+import dataclasses
+import functools
+import itertools
+import json
+import operator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from jaxmeta import _checks, _files
+from jaxmeta.corpus import NO_WORD, Corpus, Vocabulary, read_tokens
+from jaxmeta.progress import Progress
+
+__all__ = [
+    "Counts",
+    "contiguous_halves",
+    "count_windows",
+    "inverse_distance",
+    "load_counts",
+    "random_blocks",
+    "released_window",
+    "save_counts",
+    "symmetric_window",
+]
+
+CHUNK = 2 << 20  # places counted at a time
+
+# Numbers of a place without a word of the vocabulary: another word, or none at all.
+UNKNOWN, NOTHING = -1, -2
+
+Halves = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Counts:
+    """Ordered pairs of words by offset: in entry $d-1$, $b$ (column) stands $d$ after $a$ (row)."""
+
+    words: tuple[str, ...]
+    first: tuple[csr_array, ...]
+    """Pairs with both ends in the first half."""
+    second: tuple[csr_array, ...]
+    """Pairs with both ends in the second half."""
+    across: tuple[csr_array, ...]
+    """Pairs with an end in each; all pairs, if the corpus was not split."""
+
+    @property
+    def whole(self) -> tuple[csr_array, ...]:
+        """All pairs."""
+        return tuple(map(_total, zip(self.first, self.second, self.across, strict=True)))
+
+    def __add__(self, other: "Counts") -> "Counts":
+        if not isinstance(other, Counts):
+            return NotImplemented
+        if self.words != other.words:
+            raise ValueError(
+                "counts: got two lists of words, expected the same words in the same order; "
+                "count both corpora with one vocabulary."
+            )
+        if len(self.across) != len(other.across):
+            raise ValueError(
+                f"counts: got windows {len(self.across)} and {len(other.across)}, expected the "
+                "same; count both corpora with one window."
+            )
+        parts = (
+            tuple(map(operator.add, getattr(self, part), getattr(other, part))) for part in _PARTS
+        )
+        return Counts(self.words, *parts)
+
+
+_PARTS = ("first", "second", "across")
+
+
+def random_blocks(seed: int, size: int = 1000) -> Callable[[str], Halves]:
+    """Split every file into blocks of `size` tokens, and deal them out to two halves in pairs.
+
+    Of each two neighbours one goes to the first half and one to the second, by the toss of a coin,
+    so that halves are of equal size and drift along the corpus falls on both. Coins depend on the
+    seed and on the name of the file without its folder.
+
+    >>> random_blocks(0, size=2)("text")(np.arange(12))
+    array([0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1])
+    """
+    _checks.integer("seed", seed, least=0)
+    _checks.integer("size", size, least=1)
+
+    def halves_of(name: str) -> Halves:
+        def halves(positions: np.ndarray) -> np.ndarray:
+            block = positions // size
+            pair = block // 2
+            start, stop = pair[0], pair[-1] + 1
+            rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+            # A coin is one step of the generator: those before `start` need not be tossed.
+            rng.bit_generator.advance(int(start))  # type: ignore[attr-defined]
+            coins = rng.random(stop - start) < 0.5
+            return block % 2 ^ coins[pair - start]
+
+        return halves
+
+    return halves_of
+
+
+def contiguous_halves(tokens: int) -> Callable[[str], Halves]:
+    """Split a corpus of one file with `tokens` tokens in the middle, as the released code does.
+
+    >>> contiguous_halves(5)("text")(np.arange(5))
+    array([0, 0, 1, 1, 1])
+    """
+    _checks.integer("tokens", tokens, least=2)
+
+    def halves(positions: np.ndarray) -> np.ndarray:
+        if positions[-1] >= tokens:
+            raise ValueError(
+                f"tokens: got {tokens}, expected the number of tokens of the file, which has more; "
+                "pass Vocabulary.tokens, and random_blocks for several files."
+            )
+        return (positions >= tokens // 2).astype(np.int64)
+
+    return lambda _: halves
+
+
+def count_windows(
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    *,
+    window: int = 5,
+    unknown: str = "keep",
+    split: Callable[[str], Halves] | None = None,
+    progress: Progress | None = None,
+) -> Counts:
+    r"""Count pairs of words at every offset up to `window`.
+
+    $D_d[a, b] = \#\{i : w_i = a, w_{i+d} = b\}$ for $d = 1, \ldots,$ `window`, in one pass.
+
+    A word outside the vocabulary keeps its place, as in the released code, or with
+    `unknown="skip"` is dropped before windows are laid. `split` is given the name of a file
+    (`archive.zip/member` in a zip) and returns a function from ascending positions of its tokens,
+    after skipping, to 0 or 1: see `random_blocks` and `contiguous_halves`. `progress` is called now
+    and then with "counts" and the fraction that is read.
+
+    Cost: $O(Tw \log c)$ for T tokens, a window of w and chunks of c places. Memory does not depend
+    on T but through the counts: 12 bytes per different pair, and as much again on the way.
+
+    >>> import pathlib, tempfile
+    >>> from jaxmeta import given_vocabulary
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "text"
+    ...     _ = path.write_text("a b a b b")
+    ...     counts = count_windows(Corpus(path), given_vocabulary(["a", "b"]), window=2)
+    >>> counts.whole[0].toarray()
+    array([[0, 2],
+           [1, 1]])
+    """
+    _checks.integer("window", window, least=1)
+    if unknown not in ("keep", "skip"):
+        raise ValueError(
+            f'unknown: got {unknown!r}, expected "keep" or "skip"; choose whether a word outside '
+            "the vocabulary keeps its place."
+        )
+    size, parts = len(vocabulary.words), 1 if split is None else 3
+    sums: list[list[csr_array]] = [[] for _ in range(window)]
+    for chunk in _chunks(_codes(corpus, vocabulary, window, unknown, split, progress), window):
+        for terms, pairs in zip(sums, _pairs(chunk, size, parts, window), strict=True):
+            _add(terms, pairs)
+    by_part: list[list[csr_array]] = [[] for _ in range(parts)]
+    while sums:  # emptied on the way, as sums take twice the memory of counts
+        total = _total(reversed(sums.pop(0)))
+        for part, pairs in enumerate(by_part):
+            pairs.append(total[part * size : (part + 1) * size])
+    if split is None:
+        none = tuple(csr_array((size, size), dtype=np.int64) for _ in range(window))
+        return Counts(vocabulary.words, none, none, tuple(by_part[0]))
+    first, across, second = map(tuple, by_part)
+    for half, pairs in {"first": first, "second": second}.items():
+        if not any(x.nnz for x in pairs):
+            raise ValueError(
+                f"split: got no pair of words in the {half} half, expected some in each; "
+                "split into smaller blocks, or count without a split."
+            )
+    return Counts(vocabulary.words, first, second, across)
+
+
+def _codes(
+    corpus: Corpus,
+    vocabulary: Vocabulary,
+    window: int,
+    unknown: str,
+    split: Callable[[str], Halves] | None,
+    progress: Progress | None,
+) -> Iterator[np.ndarray]:
+    """For each place the number of its word, plus the size of the vocabulary in the second half."""
+    index = {word: i for i, word in enumerate(vocabulary.words)} | {NO_WORD: NOTHING}
+    found = False
+    for name, opening, tokens in read_tokens(corpus, window, "counts", progress):
+        numbers = map(index.get, tokens, itertools.repeat(UNKNOWN))
+        codes = np.fromiter(numbers, np.int32, len(tokens))
+        if unknown == "skip":
+            codes = codes[codes != UNKNOWN]
+        found = found or bool((codes >= 0).any())
+        if split is not None:
+            if opening:
+                halves, position = split(name), 0
+            words = np.flatnonzero(codes != NOTHING)
+            if words.size:
+                second = words[_second(halves, np.arange(position, position + words.size))]
+                codes[second[codes[second] >= 0]] += len(vocabulary.words)
+                position += words.size
+        yield codes
+    if not found:
+        raise ValueError(
+            f"vocabulary: got {len(vocabulary.words)} words of which none is in the corpus, "
+            "expected some; tokenise in the way the vocabulary was made."
+        )
+
+
+def _second(halves: Halves, positions: np.ndarray) -> np.ndarray:
+    """Whether each position is in the second half."""
+    labels = np.asarray(halves(positions))
+    if labels.shape != positions.shape or not ((labels == 0) | (labels == 1)).all():
+        raise ValueError(
+            f"split: got {labels}, expected 0 or 1 for each of {positions.size} positions; "
+            "see random_blocks."
+        )
+    return labels == 1
+
+
+def _chunks(codes: Iterable[np.ndarray], window: int) -> Iterator[np.ndarray]:
+    """Many places at a time, after the last `window` of those before."""
+    held, places = [np.full(window, NOTHING, np.int32)], 0
+    for piece in codes:
+        held.append(piece)
+        places += piece.size
+        if places >= CHUNK:
+            chunk = np.concatenate(held)
+            yield chunk
+            held, places = [chunk[-window:]], 0
+    yield np.concatenate(held)
+
+
+def _pairs(codes: np.ndarray, size: int, parts: int, window: int) -> Iterator[csr_array]:
+    """Pairs at each offset that end after the first `window` places: `size` rows for each part.
+
+    Parts are ordered by how many ends are in the second half: first, across, second. A pair is
+    then a number of which one end gives one term and the other end the other, $h$ being their half:
+    $(h_a + h_b) V^2 + aV + b = (h_a V + a) V + (h_b V^2 + b)$.
+    """
+    key: type[np.unsignedinteger] = np.uint32 if parts * size**2 < 2**32 else np.uint64
+    known = codes >= 0
+    left, right = codes.astype(key) * size, codes.astype(key)
+    right[codes >= size] += size * (size - 1)
+    starts_of_rows = np.arange(parts * size + 1, dtype=key) * size
+    for offset in range(1, window + 1):
+        before, after = slice(window - offset, codes.size - offset), slice(window, codes.size)
+        keys = (left[before] + right[after])[known[before] & known[after]]
+        keys.sort()
+        # The complement of the first key differs from it, so that a run starts there too.
+        starts = np.flatnonzero(np.diff(keys, prepend=~keys[:1]))
+        distinct = keys[starts]
+        pairs = csr_array(
+            (
+                np.diff(starts, append=keys.size),
+                (distinct % size).astype(np.int32),
+                np.searchsorted(distinct, starts_of_rows).astype(np.int32),
+            ),
+            shape=(parts * size, size),
+        )
+        pairs.has_canonical_format = True  # saves a look at every entry
+        yield pairs
+
+
+def _add(terms: list[csr_array], x: csr_array) -> None:
+    """Add to a sum of which each term has at most half the entries of the one before it.
+
+    So a chunk is not added to all that came before, and all terms are at most twice the first.
+    """
+    while terms and terms[-1].nnz < 2 * x.nnz:
+        x = terms.pop() + x
+    terms.append(x)
+
+
+def _total(terms: Iterable[csr_array]) -> csr_array:
+    return functools.reduce(operator.add, terms)
+
+
+def symmetric_window(
+    offsets: Sequence[csr_array], *, weights: Sequence[float] | np.ndarray | None = None
+) -> csr_array:
+    r"""Pairs within a window on both sides: $X = \sum_d w_d (D_d + D_d^\top)$.
+
+    Without weights $X$ holds int64 counts, with weights float64: see `inverse_distance`.
+
+    >>> d = csr_array(np.array([[0, 2], [1, 1]]))
+    >>> symmetric_window([d]).toarray()
+    array([[0, 3],
+           [3, 2]])
+    """
+    _by_offset(offsets)
+    if weights is None:
+        x = _total(offsets)
+    else:
+        if len(weights) != len(offsets):
+            raise ValueError(
+                f"weights: got {len(weights)}, expected {len(offsets)}, one per offset; "
+                "pass inverse_distance(len(offsets)), or None to weigh all alike."
+            )
+        x = _total(float(w) * d for w, d in zip(weights, offsets, strict=True))
+    return x + x.T
+
+
+def _by_offset(offsets: object) -> None:
+    if not isinstance(offsets, Sequence) or len(offsets) == 0:
+        got = "none" if isinstance(offsets, Sequence) else f"a {type(offsets).__name__}"
+        raise ValueError(
+            f"offsets: got {got}, expected a tuple with one sparse array per offset; "
+            "pass counts.whole, or one of its parts."
+        )
+
+
+def inverse_distance(window: int) -> np.ndarray:
+    """GloVe's weights $1/d$ of offsets $d = 1, ...,$ `window`."""
+    _checks.integer("window", window, least=1)
+    return 1 / np.arange(1, window + 1)
+
+
+def released_window(offsets: Sequence[csr_array]) -> csr_array:
+    r"""The released code's window of $w$ places before a word and $w - 1$ after it, $w$ offsets.
+
+    $X = \sum_{d<w} D_d + \sum_{d \le w} D_d^\top$: six on the left and five on the right for a
+    window of 6. It is not symmetric.
+    """
+    _by_offset(offsets)
+    return _total([*offsets[:-1], _total(offsets).T.tocsr()])
+
+
+def save_counts(path: str | Path, counts: Counts) -> None:
+    """Write counts to an .npz file, whole or not at all."""
+    with _files.write_whole(path) as part, part.open("wb") as file:
+        np.savez(file, **to_arrays(counts))  # type: ignore[arg-type]
+
+
+def load_counts(path: str | Path) -> Counts:
+    """Read counts that `save_counts` has written."""
+    with Path(path).open("rb") as file:
+        try:
+            with np.load(file) as stored:
+                return from_arrays(stored)
+        except (AttributeError, TypeError, *_files.DAMAGED_ARCHIVE) as error:
+            raise ValueError(
+                f"{path}: got a file that is damaged or no counts ({error}), expected one that "
+                "save_counts wrote; count again."
+            ) from error
+
+
+_FIELDS = ("data", "indices", "indptr")
+
+
+def to_arrays(counts: Counts) -> dict[str, np.ndarray]:
+    """Counts as arrays with names, to be stored."""
+    arrays = {"words": np.frombuffer(json.dumps(counts.words).encode(), np.uint8)}
+    for part in _PARTS:
+        for d, x in enumerate(getattr(counts, part), start=1):
+            arrays |= {f"{part}_{d}_{field}": getattr(x, field) for field in _FIELDS}
+    return arrays
+
+
+def from_arrays(stored: Mapping[str, np.ndarray]) -> Counts:
+    """Counts from such arrays."""
+    words = tuple(json.loads(stored["words"].tobytes()))
+    shape = (len(words), len(words))
+    window = (len(stored) - 1) // (len(_PARTS) * len(_FIELDS))
+    parts = (
+        tuple(
+            csr_array(tuple(stored[f"{part}_{d}_{field}"] for field in _FIELDS), shape=shape)
+            for d in range(1, window + 1)
+        )
+        for part in _PARTS
+    )
+    return Counts(words, *parts)

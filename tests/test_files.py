@@ -1,0 +1,168 @@
+"""Files are whole or as they were, and a cache gives back what it was given."""
+
+import errno
+import hashlib
+
+import jax
+import numpy as np
+import pytest
+
+from jaxmeta import _files
+
+pytestmark = pytest.mark.skipif(
+    jax.config.jax_enable_x64, reason="no arrays of JAX here; the 32-bit leg runs these"
+)
+
+
+def disk_is_full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def only(folder, name):
+    return [path.name for path in folder.iterdir()] == [name]
+
+
+def test_whole_replaces_and_makes_folders(tmp_path):
+    path = tmp_path / "a" / "b" / "table.csv"
+    for text in ("one", "two"):
+        with _files.write_whole(path) as part:
+            assert part.parent == path.parent
+            assert part.suffix == ".csv"
+            part.write_text(text)
+        assert path.read_text() == text
+        assert only(path.parent, "table.csv")
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_whole_keeps_what_was_there(tmp_path, error):
+    path = tmp_path / "table.csv"
+    path.write_text("good")
+
+    def write():
+        with _files.write_whole(path) as part:
+            part.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        write()
+    assert path.read_text() == "good"
+    assert only(tmp_path, "table.csv")
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("good")
+
+    def write():
+        with _files.write_whole(path) as part:
+            part.write_text("half")
+            disk_is_full()
+
+    with pytest.raises(OSError, match=r"table\.csv: could not be written .*free some space") as e:
+        write()
+    assert e.value.errno == errno.ENOSPC
+    assert path.read_text() == "good"
+    assert only(tmp_path, "table.csv")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "table.csv"
+    with (
+        pytest.raises(OSError, match=r"table\.csv: could not be written"),
+        _files.write_whole(path),
+    ):
+        pass
+
+
+def test_errors_of_other_files_are_not_taken_for_ours(tmp_path):
+    def write():
+        with _files.write_whole(tmp_path / "table.csv") as part:
+            part.write_bytes((tmp_path / "absent").read_bytes())
+
+    with pytest.raises(FileNotFoundError, match="absent") as e:
+        write()
+    assert "could not be written" not in str(e.value)
+
+
+def test_digest(tmp_path):
+    path = tmp_path / "data"
+    path.write_bytes(b"abc" * 100_000)
+    assert _files.digest(path) == hashlib.sha256(b"abc" * 100_000).hexdigest()
+
+
+class Maker:
+    """Counts how often it is asked."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self):
+        self.calls += 1
+        return {"x": np.arange(1000), "y": np.eye(2)}
+
+
+def same(found):
+    assert list(found) == ["x", "y"]
+    np.testing.assert_array_equal(found["x"], np.arange(1000))
+    np.testing.assert_array_equal(found["y"], np.eye(2))
+
+
+def test_cache(tmp_path):
+    make, cache = Maker(), _files.Cache(tmp_path / "cache")
+    for key in ({"a": 1, "b": [2.5]}, {"b": [2.5], "a": 1}):
+        same(cache.arrays("stage", key, make))
+    assert make.calls == 1
+    (file,) = (tmp_path / "cache").iterdir()
+    key = hashlib.sha256(b'{"a": 1, "b": [2.5]}').hexdigest()[:20]
+    assert file.name == f"stage-{key}.npz"
+    cache.arrays("stage", {"a": 2}, make)
+    cache.arrays("other", {"a": 2}, make)
+    assert make.calls == 3
+
+
+def test_no_cache():
+    make = Maker()
+    for _ in range(2):
+        same(_files.Cache(None).arrays("stage", {}, make))
+    assert make.calls == 2
+
+
+@pytest.mark.parametrize("length", [0, 10, 1000, -10], ids="{} bytes".format)
+def test_a_damaged_cache_is_made_anew(tmp_path, length):
+    make, cache = Maker(), _files.Cache(tmp_path)
+    cache.arrays("stage", {}, make)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:length])
+    for _ in range(2):
+        same(cache.arrays("stage", {}, make))
+    assert make.calls == 2
+
+
+def test_a_flipped_byte_in_a_cache_is_noticed(tmp_path):
+    make, cache = Maker(), _files.Cache(tmp_path)
+    cache.arrays("stage", {}, make)
+    (file,) = tmp_path.iterdir()
+    data = bytearray(file.read_bytes())
+    data[1000] ^= 1
+    file.write_bytes(data)
+    same(cache.arrays("stage", {}, make))
+    assert make.calls == 2
+
+
+def test_a_full_disk_leaves_the_cache_as_it_was(tmp_path, monkeypatch):
+    make, cache = Maker(), _files.Cache(tmp_path)
+    cache.arrays("stage", {}, make)
+    (file,) = tmp_path.iterdir()
+    before = file.read_bytes()
+
+    def savez(path, **_):
+        path.write_bytes(b"half")
+        disk_is_full()
+
+    monkeypatch.setattr(np, "savez", savez)
+    with pytest.raises(OSError, match="free some space"):
+        cache.arrays("stage", {"other": 1}, make)
+    assert only(tmp_path, file.name)
+    assert file.read_bytes() == before
+    same(cache.arrays("stage", {}, make))

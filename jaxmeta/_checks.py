@@ -70,7 +70,7 @@ def integer(name: str, value: Any, *, least: int, most: int | None = None, of: s
         _fail(name, _describe(value), "an int", "sizes are static: pass a Python int", TypeError)
     if most is None:
         if value < least:
-            _fail(name, str(value), f"at least {least}", "it cannot be less than the size given")
+            _fail(name, str(value), f"at least {least}", f"pass {least} or more")
     elif not least <= value <= most:
         _fail(name, str(value), f"{least} to {most}", f"{of} has {most}")
 
@@ -82,11 +82,11 @@ def not_negative(name: str, value: Any) -> None:
         _fail(name, str(value), "a number that is not negative", "estimate it with noise_std")
 
 
-def positive(name: str, value: Any) -> None:
+def positive(name: str, value: Any, remedy: str = "estimate it with noise_std") -> None:
     """`value` is one number that, where it can be seen, is above 0."""
     scalar(name, value)
     if not isinstance(value, jax.core.Tracer) and not value > 0:
-        _fail(name, str(value), "a number above 0", "estimate it with noise_std")
+        _fail(name, str(value), "a number above 0", remedy)
 
 
 def descending(name: str, values: Any) -> None:

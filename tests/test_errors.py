@@ -107,8 +107,60 @@ NOT_NEGATIVE, ABOVE_ZERO = "a number that is not negative", "a number above 0"
 ESTIMATE = "estimate it with noise_std"
 SORT = ("descending numbers that are not negative", "sort by magnitude, as decompose does")
 
+COUNTS, SPARSE_COUNTS = jnp.ones((3, 3)), scipy.sparse.csr_array(jnp.eye(3))
+PMI_ITSELF = "pass the number of negative samples, or 1 for the PMI itself"
+
 # A call, the type of the error, and what its message must say: argument, what came, what to do.
 TABLE = {
+    # Signals of counts.
+    **{
+        f"{function.__name__} of {what}": (lambda f=function, c=counts: f(c), error, words)
+        for function in (jaxmeta.log_count, jaxmeta.ppmi)
+        for what, counts, error, words in (
+            ("a vector", MU, ValueError, ("counts: got an array of shape (3,)", "a matrix")),
+            ("a list", [[1.0]], TypeError, ("counts: got a list", "jnp.asarray")),
+            ("truth values", COUNTS > 0, TypeError, ("counts: got dtype bool", "float32")),
+            ("half precision", HALF, TypeError, ("counts: got dtype bfloat16", "float32")),
+            ("nothing", COUNTS[:0], ValueError, ("counts: got", "at least one entry")),
+            (
+                "a negative sparse count",
+                -SPARSE_COUNTS,
+                ValueError,
+                ("counts[0, 0]: got -1.0", "not negative", "not a signal"),
+            ),
+            (
+                "a sparse count that is NaN",
+                NAN * SPARSE_COUNTS,
+                ValueError,
+                ("counts[0, 0]: got nan", "a finite number", "pass counts of co-occurrences"),
+            ),
+        )
+    },
+    **{
+        f"{function.__name__} of {kind} counts, {what} shift": (
+            lambda f=function, c=counts, s=shift: f(c, shift=s),
+            ValueError,
+            (f"shift: got {shift}", ABOVE_ZERO, PMI_ITSELF),
+        )
+        for function in (jaxmeta.shifted_pmi, jaxmeta.ppmi)
+        for kind, counts in (("dense", COUNTS), ("sparse", SPARSE_COUNTS))
+        for what, shift in (("no", 0.0), ("negative", -3.0), ("NaN", NAN))
+    },
+    "several shifts": (
+        lambda: jaxmeta.shifted_pmi(COUNTS, shift=MU),
+        ValueError,
+        ("shift: got an array of shape (3,)", "one number", "jax.vmap to try several"),
+    ),
+    "a list of shifts": (
+        lambda: jaxmeta.ppmi(COUNTS, shift=[3.0]),
+        TypeError,
+        ("shift: got a list", "one number", "pass a float"),
+    ),
+    "a value for unobserved pairs of sparse counts": (
+        lambda: jaxmeta.shifted_pmi(SPARSE_COUNTS, shift=3.0, unobserved=-1.0),
+        ValueError,
+        ("unobserved: got -1.0", "expected 0 with sparse counts", "counts.toarray()"),
+    ),
     # Wrong rank.
     "pip_loss of a vector": (
         lambda: jaxmeta.pip_loss(MU, E),

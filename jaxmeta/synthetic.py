@@ -1,0 +1,186 @@
+r"""Running text whose ideal signal is known exactly.
+
+How far an estimate is from its ideal can be measured only where the ideal is known. Here it is:
+words have vectors $v_a$ of rank $r$ and Zipfian base rates $p_a \propto 1/(a + 2.7)$,
+$a = 1, \ldots, n$. Neighbours $a, b$ are drawn from the joint distribution
+
+$$J_{ab} \propto p_a\,p_b\,e^{v_a \cdot v_b},$$
+
+so the PMI of neighbours is $v_a \cdot v_b$ plus a term of each word: its rank is at most $r + 2$.
+Text is the Markov chain with these neighbours. As $J$ is symmetric the chain is stationary and
+reversible: with $\pi$ the row sums of $J$ and $T = \mathrm{diag}(\pi)^{-1}J$, every word has
+distribution $\pi$, and words $d$ places apart have the joint distribution
+$J_d = \mathrm{diag}(\pi)\,T^d$. This gives the expected counts of every window
+(`expected_counts`), of which any signal is the ideal one; `sample_tokens` draws the text, and
+`write_corpus` puts it into a file.
+
+Everything here runs on the host, in NumPy.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxmeta import _checks
+from jaxmeta._files import write_whole
+
+__all__ = ["LatentModel", "expected_counts", "latent_model", "sample_tokens", "write_corpus"]
+
+
+class LatentModel(NamedTuple):
+    """Words, and the distribution of neighbours."""
+
+    words: tuple[str, ...]
+    """Made-up words, all different."""
+    frequencies: Float[np.ndarray, " n"]
+    r"""$\pi$, the probability of each word: about descending, as $v$ moves it away from $p$."""
+    joint: Float[np.ndarray, "n n"]
+    """$J$, the probability of two neighbours. Symmetric; its rows add up to the frequencies."""
+
+
+def latent_model(n: int, *, rank: int, strength: float, seed: int) -> LatentModel:
+    r"""A model of `n` words with normal vectors: $v_{ai} \sim N(0,\ \text{strength}/\sqrt r)$.
+
+    That is the variance at which $v_a \cdot v_b$ has standard deviation `strength` for different
+    words; $|v_a|^2$ is about $\sqrt r$ times as large, so that words attract themselves. The same
+    seed gives the same model.
+
+    Cost: $O(n^2 r)$.
+
+    >>> latent_model(3, rank=1, strength=0.0, seed=0).frequencies.round(3)
+    array([0.41 , 0.323, 0.266])
+    """
+    _checks.integer("n", n, least=2)
+    _checks.integer("rank", rank, least=1, most=n, of="the vocabulary")
+    _checks.integer("seed", seed, least=0)
+    _checks.scalar("strength", strength)
+    if not 0 <= strength < np.inf:
+        raise ValueError(
+            f"strength: got {strength}, expected a finite number that is not negative; "
+            "pass the standard deviation of PMI, 0.5 for instance."
+        )
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(scale=np.sqrt(strength / np.sqrt(rank)), size=(n, rank))
+    products = vectors @ vectors.T
+    rates = 1 / (np.arange(1, n + 1) + 2.7)
+    # The largest exponent is 0: nothing overflows.
+    joint = np.outer(rates, rates) * np.exp(products - products.max())
+    joint = (joint + joint.T) / (2 * joint.sum())  # symmetric to the last bit
+    if not joint.all():
+        raise ValueError(
+            f"strength: got {strength}, expected one that leaves every pair a probability above 0 "
+            "in float64; pass the standard deviation of PMI, 0.5 for instance."
+        )
+    return LatentModel(tuple(map(_word, range(n))), joint.sum(axis=1), joint)
+
+
+def _word(index: int) -> str:
+    """A word of one syllable for each digit of `index` in base 70, the lowest first."""
+    index, digit = divmod(index, 70)
+    syllable = "bdfgklmnprstvz"[digit // 5] + "aeiou"[digit % 5]
+    return syllable + (_word(index) if index else "")
+
+
+def expected_counts(
+    model: LatentModel,
+    *,
+    tokens: int,
+    documents: int,
+    window: int,
+    weights: Sequence[float] | np.ndarray | None = None,
+) -> Float[np.ndarray, "n n"]:
+    r"""The expectation of symmetric window counts, $\sum_d w_d\,D(L - d)\,(J_d + J_d^\top)$.
+
+    For $D$ `documents` of $L = \lfloor\text{tokens}/D\rfloor$ words and distances
+    $d = 1, \ldots,$ `window`, with one of `weights` each (all 1, if None). A pair of places counts
+    in both directions, twice where both words are the same; no window crosses the end of a
+    document.
+
+    Cost: $O(wn^3)$.
+
+    >>> model = latent_model(3, rank=1, strength=0.5, seed=0)
+    >>> float(expected_counts(model, tokens=10, documents=2, window=2).sum().round(6))
+    28.0
+    """
+    length = _length(tokens, documents)
+    _checks.integer("window", window, least=1)
+    if window >= length:
+        raise ValueError(
+            f"window: got {window}, expected less than the {length} tokens of a document; "
+            "use fewer documents, or more tokens."
+        )
+    weights = np.ones(window) if weights is None else weights
+    if len(weights) != window:
+        raise ValueError(
+            f"weights: got {len(weights)}, expected {window}; pass one for each distance."
+        )
+    transition = model.joint / model.frequencies[:, None]
+    apart, counts = model.joint, np.zeros_like(model.joint)
+    for distance, weight in enumerate(weights, start=1):
+        counts += weight * documents * (length - distance) * (apart + apart.T)
+        apart = apart @ transition
+    return counts
+
+
+def sample_tokens(
+    model: LatentModel, *, tokens: int, documents: int, seed: int
+) -> Int[np.ndarray, "documents length"]:
+    r"""Draw `documents` texts of $\lfloor\text{tokens}/\text{documents}\rfloor$ words each.
+
+    Words are numbers, in int32. The same seed gives the same text.
+
+    Cost: all documents take a step together, so many short ones are drawn faster than few long
+    ones; $O(\log n)$ a word, and memory for the $n^2$ transitions.
+
+    >>> model = latent_model(3, rank=1, strength=0.5, seed=0)
+    >>> sample_tokens(model, tokens=12, documents=2, seed=0).shape
+    (2, 6)
+    """
+    length = _length(tokens, documents)
+    _checks.integer("seed", seed, least=0)
+    n = len(model.words)
+    rng = np.random.default_rng(seed)
+    # Distribution functions, one row for each word, and one for the start of a document. Row a goes
+    # from a to a + 1, both exactly, so that all rows are one ascending table to search in.
+    table = np.cumsum(np.vstack([model.joint, model.frequencies]), axis=1)
+    table /= table[:, -1:]
+    table += np.arange(n + 1)[:, None]
+    places = table.ravel()
+    text = np.empty((length, documents), np.int32)
+    previous = np.full(documents, n)
+    for step in text:
+        drawn = np.searchsorted(places, previous + rng.random(documents), side="right")
+        # The sum may have been rounded up to the end of the row, where the next one begins.
+        previous = np.minimum(drawn - n * previous, n - 1)
+        step[:] = previous
+    return np.ascontiguousarray(text.T)
+
+
+def write_corpus(
+    path: str | Path, model: LatentModel, text: Int[np.ndarray, "documents length"]
+) -> None:
+    """Write a text in words, a document to a line; the file is written whole or not at all."""
+    words = model.words
+    if text.ndim != 2:
+        raise ValueError(
+            f"text: got an array of shape {text.shape}, expected one row for each document; "
+            "pass text[None] for a single one."
+        )
+    if np.any((text < 0) | (text >= len(words))):
+        raise ValueError(
+            f"text: got numbers from {text.min()} to {text.max()}, expected 0 to {len(words) - 1}, "
+            "one of the words; draw the text from the same model."
+        )
+    with write_whole(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        for document in text:
+            file.write(" ".join([words[a] for a in document.tolist()]) + "\n")
+
+
+def _length(tokens: int, documents: int) -> int:
+    """The number of words of a document."""
+    _checks.integer("tokens", tokens, least=1)
+    _checks.integer("documents", documents, least=1, most=tokens, of="the text")
+    return tokens // documents

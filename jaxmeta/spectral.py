@@ -14,14 +14,16 @@ Conventions, for the whole library:
   dimension, so padding a spectrum with zeros never changes a result.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 from jaxtyping import Array, Float, Real
 
 from jaxmeta import _checks
+from jaxmeta.eigen import iterates, leading_eigenpairs, multiply_by
 from jaxmeta.linalg import norm
 
 __all__ = ["Spectrum", "blocks", "decompose", "embed", "power", "spectrum_of", "validate"]
@@ -36,18 +38,25 @@ class Spectrum(NamedTuple):
     """Singular values, descending, not negative."""
 
 
-@jax.jit(static_argnames=("rank", "symmetric"))
 def decompose(
-    signal: Float[Array, "n m"], *, rank: int | None = None, symmetric: bool = True
+    signal: Float[Array, "n m"] | scipy.sparse.sparray | scipy.sparse.spmatrix,
+    *,
+    rank: int | None = None,
+    symmetric: bool = True,
+    tolerance: float = 1e-3,
 ) -> Spectrum:
-    r"""Leading directions and singular values of a dense signal matrix.
+    r"""Leading directions and singular values of a signal matrix, dense or SciPy sparse.
 
     A symmetric signal is decomposed into eigenvectors, ordered by $|\lambda|$; with
-    `symmetric=False` any matrix is, into left singular vectors. A matrix that is not symmetric but
-    was said to be gives NaN. Values may be differentiated anywhere; derivatives of vectors are NaN
-    at repeated values, where vectors are not unique.
+    `symmetric=False` any dense matrix is, into left singular vectors. The `rank` leading pairs are
+    returned (all, if None).
 
-    Cost: $O(n^3)$. The `rank` leading pairs are returned (all, if None).
+    * Up to 4,096 words, for ranks above an eighth of them, and inside `jit`, `vmap` and `grad`: a
+      full decomposition, $O(n^3)$, exact to rounding. Values may be differentiated anywhere;
+      derivatives of vectors are NaN at repeated values, where vectors are not unique. A matrix that
+      is not symmetric but was said to be gives NaN.
+    * Otherwise `leading_eigenpairs`, at the cost given there: $\|Mu - \lambda u\|$ is at most
+      `tolerance` times $|\lambda|$. There a matrix that is not symmetric raises.
 
     >>> import jax.numpy as jnp
     >>> print(decompose(jnp.array([[0.0, 2.0], [2.0, 3.0]])).values)
@@ -57,22 +66,56 @@ def decompose(
     n, m = signal.shape
     if rank is not None:
         _checks.integer("rank", rank, least=1, most=min(n, m), of="signal")
-    if symmetric:
-        if n != m:
+    if symmetric and n != m:
+        raise ValueError(
+            f"signal: got shape {signal.shape}, expected a square symmetric matrix; "
+            "pass symmetric=False for singular vectors of any matrix."
+        )
+    rank = rank or min(n, m)
+    if scipy.sparse.issparse(signal):
+        if not symmetric:
             raise ValueError(
-                f"signal: got shape {signal.shape}, expected a square symmetric matrix; "
-                "pass symmetric=False for singular vectors of any matrix."
+                "signal: got a sparse matrix, expected a dense one with symmetric=False; "
+                "pass signal.toarray()."
             )
+        return _leading(signal, rank, tolerance)
+    if symmetric and not isinstance(signal, jax.core.Tracer) and iterates(n, rank):
+        return _leading(signal, rank, tolerance)
+    return _decompose(signal, rank, symmetric)
+
+
+@jax.jit(static_argnames=("rank", "symmetric"))
+def _decompose(signal: Array, rank: int, symmetric: bool) -> Spectrum:
+    if symmetric:
         eigenvalues, vectors = jnp.linalg.eigh(signal)
         order = jnp.argsort(-jnp.abs(eigenvalues))[:rank]
         vectors, values = vectors[:, order], jnp.abs(eigenvalues)[order]
-        tolerance = n * jnp.finfo(signal.dtype).eps * norm(signal)
+        tolerance = signal.shape[0] * jnp.finfo(signal.dtype).eps * norm(signal)
         lopsided = norm(signal - signal.T) > tolerance
         vectors, values = jax.tree.map(lambda x: jnp.where(lopsided, jnp.nan, x), (vectors, values))
     else:
         vectors, values, _ = jnp.linalg.svd(signal, full_matrices=False)
         vectors, values = vectors[:, :rank], values[:rank]
-    return Spectrum(_fix_signs(vectors), values)
+    return Spectrum(fix_signs(vectors), values)
+
+
+def _leading(signal: Any, rank: int, tolerance: float) -> Spectrum:
+    n, multiply = signal.shape[0], multiply_by(signal)
+    dtype = jax.dtypes.canonicalize_dtype(signal.dtype)  # NumPy has float64 where JAX may not
+    start, probe = jax.random.split(jax.random.key(0))
+    x = jax.random.normal(probe, (n, 2), dtype)
+    image = multiply(x)
+    # x'My and y'Mx are the same for a symmetric matrix, and for hardly any other.
+    gap = jnp.abs(jnp.dot(x[:, 0], image[:, 1]) - jnp.dot(x[:, 1], image[:, 0]))
+    if gap > 10 * n**0.5 * jnp.finfo(dtype).eps * norm(image):
+        raise ValueError(
+            "signal: got a matrix that is not its own transpose, expected a symmetric one; "
+            "symmetrise it, or pass symmetric=False with a dense array."
+        )
+    pairs = leading_eigenpairs(
+        multiply, n=n, rank=rank, key=start, tolerance=tolerance, dtype=dtype
+    )
+    return Spectrum(fix_signs(pairs.vectors), jnp.abs(pairs.values))
 
 
 @jax.jit
@@ -93,7 +136,7 @@ def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Real[Array, ""] | floa
     vectors, strengths, _ = jnp.linalg.svd(embedding, full_matrices=False)
     alpha = jnp.asarray(alpha, strengths.dtype)
     values = power(strengths, jnp.where(alpha == 0, jnp.nan, 1 / alpha))
-    return Spectrum(_fix_signs(vectors), values)
+    return Spectrum(fix_signs(vectors), values)
 
 
 @jax.jit(static_argnames="k")
@@ -209,7 +252,8 @@ def validate(spectrum: Spectrum) -> Spectrum:
     return spectrum
 
 
-def _fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
+def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
+    """Columns with their entry of largest magnitude positive."""
     rows = jnp.argmax(jnp.abs(vectors), axis=0, keepdims=True)
     leading = jnp.take_along_axis(vectors, rows, axis=0)
     return vectors * jnp.where(leading < 0, -1, 1).astype(vectors.dtype)

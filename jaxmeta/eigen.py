@@ -1,0 +1,396 @@
+r"""Leading eigenpairs of a large symmetric matrix that is only ever multiplied with.
+
+A signal of 20,000 words has a bulk of noise, and the eigenvalues that one wants last lie right
+above it, close together and of both signs: not their number is what makes them hard but the bulk
+beside them. The method has two parts, both block Lanczos with full reorthogonalisation, so that
+nearly all work is in products of matrices:
+
+* **A survey**: a few steps from a random block. It finds the largest eigenvalues, and by Gauss
+  quadrature the density of all others (`eigenvalue_density`).
+* **A filter**: the density tells the level $a$ that half as many eigenvalues again exceed as are
+  wanted. The cubic Chebyshev polynomial $p(x) = 4(x/a)^3 - 3x/a$ keeps what is below $a$ within
+  $[-1, 1]$ and lifts what is above, signs kept. Lanczos on $p(A)$ needs about as many products as
+  on $A$, but less than half the basis, and orthogonalising costs the square of that. What the
+  survey has found is left out: cubes of the largest eigenvalues would drown the others.
+
+The loop runs on the host, because it looks at residuals; a step is one compiled program, on the
+device of the arrays.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jax import lax
+from jax.experimental.sparse import BCSR
+from jaxtyping import Array, Float, Key
+
+from jaxmeta import _checks
+from jaxmeta.linalg import matmul
+from jaxmeta.progress import Progress, silent
+
+__all__ = ["Density", "Eigenpairs", "eigenvalue_density", "leading_eigenpairs", "multiply_by"]
+
+BLOCK = 32  # wide enough for the full speed of a product, narrow enough to converge fast
+SURVEY = 20  # steps of the survey
+GROWTH = 512  # rows that the basis grows by: each size compiles once
+DENSE = 4096  # up to this size all eigenpairs at once are faster
+
+Multiply = Callable[[Array], Array]
+
+
+class Density(NamedTuple):
+    """Where the eigenvalues are and how many: a quadrature rule for the spectrum."""
+
+    points: Float[Array, " s"]
+    """Eigenvalues, ascending."""
+    counts: Float[Array, " s"]
+    """How many each of them stands for; they sum to n."""
+
+    def level(self, number: float | int) -> float:
+        """The magnitude that about `number` eigenvalues exceed."""
+        order = np.argsort(-np.abs(self.points))
+        above = np.cumsum(np.asarray(self.counts)[order])
+        return float(np.interp(number, above, np.abs(self.points)[order]))
+
+    def spectrum(self, found: Any = ()) -> Float[np.ndarray, " n"]:
+        """All n eigenvalues, by magnitude: the `found` largest, and the others at quantiles."""
+        points, counts = (np.asarray(x, np.float64) for x in self)
+        found = np.asarray(found, self.points.dtype)
+        order = np.argsort(-np.abs(points))
+        # The found ones are the first to be taken out of the counts.
+        above = np.cumsum(counts[order])
+        left = np.empty_like(counts)
+        left[order] = np.clip(above - found.size, 0, counts[order])
+        places = np.arange(round(above[-1]) - found.size) + 0.5
+        others = np.interp(places, np.cumsum(left) - left / 2, points).astype(found.dtype)
+        if found.size:
+            others = np.clip(others, -abs(found[-1]), abs(found[-1]))
+        return np.append(found, others[np.argsort(-np.abs(others))])
+
+
+class Eigenpairs(NamedTuple):
+    """Leading eigenpairs, by magnitude."""
+
+    values: Float[Array, " r"]
+    """Eigenvalues with their signs, their magnitudes descending."""
+    vectors: Float[Array, "n r"]
+    """Orthonormal columns."""
+    residuals: Float[Array, " r"]
+    r"""$\|Au - \lambda u\| / |\lambda|$ of each, measured."""
+    density: Density
+    """Of all eigenvalues."""
+    products: int
+    """How many columns the matrix was multiplied with."""
+
+    @property
+    def spectrum(self) -> Float[np.ndarray, " n"]:
+        """All n eigenvalues, by magnitude: those found, and the others by their density."""
+        return self.density.spectrum(self.values)
+
+
+def multiply_by(matrix: Any) -> Multiply:
+    """Multiplication by a dense array or a SciPy sparse matrix, on the device.
+
+    >>> import jax.numpy as jnp, scipy.sparse
+    >>> print(multiply_by(scipy.sparse.eye_array(2))(jnp.ones((2, 1))))
+    [[1.]
+     [1.]]
+    """
+    if scipy.sparse.issparse(matrix):
+        matrix = scipy.sparse.csr_array(matrix)
+        data, indices, starts = matrix.data, matrix.indices, matrix.indptr
+        indices, starts = (jnp.asarray(x, jnp.int32) for x in (indices, starts))
+        stored = BCSR((jnp.asarray(data), indices, starts), shape=matrix.shape)
+        return partial(_sparse_product, stored)
+    return partial(_dense_product, jnp.asarray(matrix))
+
+
+_dense_product = jax.jit(matmul)
+
+
+@jax.jit
+def _sparse_product(matrix: BCSR, block: Array) -> Array:
+    return matrix @ block
+
+
+def leading_eigenpairs(
+    multiply: Multiply,
+    *,
+    n: int,
+    rank: int,
+    key: Key[Array, ""],
+    tolerance: float = 1e-3,
+    dtype: Any = None,
+    progress: Progress | None = None,
+) -> Eigenpairs:
+    r"""The `rank` eigenpairs of largest magnitude of the symmetric matrix behind `multiply`.
+
+    Goes on until every pair has $\|Au - \lambda u\| \le \text{tolerance}\cdot|\lambda|$, or as
+    little as rounding allows, about $10\epsilon|\lambda_1|$. The error of a value is at most its
+    residual, and of second order in that where others are far. `multiply` maps (n, b) arrays to
+    (n, b) arrays, as `multiply_by` makes it of a matrix; `key` draws the first block; `dtype` is
+    that of the arrays (JAX's default, if None). An eigenvalue that repeats more than 32 times may
+    be found too few times.
+
+    Cost, deep in the bulk: about $8r$ columns of products, $20nr^2$ flops of orthogonalisation,
+    $6nr$ numbers of memory. For ranks of more than an eighth of $n$, or small $n$: a full
+    eigendecomposition of $A\,I$. References: `golub77`, `zhou06`.
+
+    >>> import jax, jax.numpy as jnp
+    >>> diagonal = jnp.linspace(-2.0, 1.0, 5000) ** 3
+    >>> found = leading_eigenpairs(
+    ...     lambda x: diagonal[:, None] * x, n=5000, rank=3, key=jax.random.key(0)
+    ... )
+    >>> print(found.values.round(3))
+    [-8.    -7.993 -7.986]
+    """
+    _checks.integer("n", n, least=1)
+    _checks.integer("rank", rank, least=1, most=n, of="the matrix")
+    _checks.positive("tolerance", tolerance, "pass a relative residual, such as 1e-3")
+    say = progress or silent
+    dtype = jnp.zeros((), dtype).dtype
+    if not iterates(n, rank):
+        return _dense(multiply, n, rank, dtype)
+    survey_key, key = jax.random.split(key)
+    krylov = _survey(multiply, n, survey_key, dtype, say)
+    ritz, products = _ritz(krylov), krylov.filled
+    density = _density(ritz, n)
+    floor = 10 * float(jnp.finfo(dtype).eps) * abs(ritz.values[0])
+    settled = _leading(ritz.residuals <= np.maximum(tolerance * np.abs(ritz.values), floor))
+    smallest = density.level(rank)
+    # A found pair that is left out from here on must not show in the residuals of the others.
+    precise = _leading(ritz.residuals <= max(0.1 * tolerance * smallest, floor))
+    found = rank if settled >= rank else min(precise, rank - 1, len(ritz.values) - 1)
+    locked = _columns(krylov, ritz.rotation[:, :found])
+    if found == rank:
+        say("eigenpairs", 1.0)
+        return _measured(multiply, locked, density, products)
+
+    level = density.level(1.5 * rank + 4)
+    # A cubic of more than 20 times the level has no digits left for what is near the level.
+    lifts = level < 0.999 * smallest and abs(ritz.values[found]) < 20 * level
+    degree, apply = (3, partial(_cubic, multiply, level, locked)) if lifts else (1, multiply)
+    krylov = _start(n, key, dtype, locked)
+    wanted, look = rank - found, 1.8 * (rank - found)
+    while krylov.filled + BLOCK <= n:
+        krylov = _step(apply, krylov)
+        products += degree * BLOCK
+        size = krylov.filled - found
+        say("eigenpairs", 0.1 + 0.9 * (1 - math.exp(-size / wanted)))
+        if size < look:
+            continue
+        ritz = _ritz(krylov)
+        # All are measured once those with the largest residuals are good.
+        worst = np.argsort(ritz.residuals[:wanted])[-BLOCK:]
+        sample = _measured(multiply, _columns(krylov, ritz.rotation[:, worst]), density, products)
+        products = sample.products
+        # A look costs as much as some steps, and residuals fall fast in the end.
+        look = size * (1.05 if jnp.max(sample.residuals) < 30 * tolerance else 1.1)
+        if _good(sample, tolerance, floor):
+            rest = _columns(krylov, ritz.rotation[:, :wanted])
+            pairs = _measured(multiply, jnp.append(locked, rest, axis=1), density, products)
+            products = pairs.products
+            if _good(pairs, tolerance, floor):
+                say("eigenpairs", 1.0)
+                return pairs
+    pairs = _dense(multiply, n, rank, dtype, products)
+    say("eigenpairs", 1.0)
+    return pairs
+
+
+def iterates(n: int, rank: int) -> bool:
+    """Whether so few eigenpairs are found faster one by one than all at once."""
+    return n > DENSE and rank <= n // 8
+
+
+def eigenvalue_density(
+    multiply: Multiply, *, n: int, key: Key[Array, ""], dtype: Any = None
+) -> Density:
+    r"""The density of all eigenvalues of the symmetric matrix behind `multiply`, from 640 products.
+
+    Block Lanczos from random vectors is Gauss quadrature of the spectrum: the point $\theta_i$
+    stands for $\frac nb\|e_1^\top s_i\|^2$ eigenvalues, $s_i$ its vector in the Krylov basis and
+    $e_1$ the first block of that. The number of eigenvalues above some level, if $c$, comes with a
+    standard error of about $\sqrt{2c/32}$. Reference: `golub77`.
+    """
+    _checks.integer("n", n, least=1)
+    dtype = jnp.zeros((), dtype).dtype
+    if n <= DENSE:
+        return _dense(multiply, n, n, dtype).density
+    krylov = _survey(multiply, n, key, dtype, silent)
+    return _density(_ritz(krylov), n)
+
+
+class _Krylov(NamedTuple):
+    """A basis that grows by a block at a time; rows beyond `filled` are zero."""
+
+    basis: Array
+    """(capacity, n): rows are faster to multiply with, and to append."""
+    projected: Array
+    """(capacity, capacity): the matrix in that basis, its upper block triangle."""
+    block: Array
+    """(n, b): the next block."""
+    coupling: Array
+    """(b, b): what the last block's image has in the next block."""
+    filled: int
+    locked: int
+    key: Array
+
+
+class _Ritz(NamedTuple):
+    """Eigenpairs of the projected matrix, by magnitude."""
+
+    values: np.ndarray
+    residuals: np.ndarray
+    rotation: Array
+    """Vectors in the basis."""
+
+
+def _survey(multiply: Multiply, n: int, key: Array, dtype: Any, say: Progress) -> _Krylov:
+    krylov = _start(n, key, dtype, jnp.zeros((n, 0), dtype))
+    for i in range(SURVEY):
+        krylov = _step(multiply, krylov)
+        say("eigenpairs", 0.1 * (i + 1) / SURVEY)
+    return krylov
+
+
+def _start(n: int, key: Array, dtype: Any, locked: Array) -> _Krylov:
+    """An empty basis but for `locked` columns, and a random block orthogonal to them."""
+    key, draw = jax.random.split(key)
+    number = locked.shape[1]
+    basis = jnp.zeros((_capacity(number + BLOCK), n), dtype).at[:number].set(locked.T)
+    empty = jnp.zeros((n, BLOCK), dtype)
+    block = _refresh(basis, empty, jnp.ones(BLOCK, bool), draw)
+    projected = jnp.zeros((len(basis), len(basis)), dtype)
+    return _Krylov(basis, projected, block, block[:BLOCK], number, number, key)
+
+
+def _capacity(rows: int) -> int:
+    return -(-rows // GROWTH) * GROWTH
+
+
+def _step(multiply: Multiply, krylov: _Krylov) -> _Krylov:
+    """Take the next block into the basis, and make another one of its image."""
+    basis, projected, block, _, filled, locked, key = krylov
+    more = _capacity(filled + BLOCK) - len(basis)
+    if more:
+        basis, projected = jnp.pad(basis, ((0, more), (0, 0))), jnp.pad(projected, (0, more))
+    key, draw = jax.random.split(key)
+    image = multiply(block)
+    basis, projected, following, coupling, spent = _absorb(basis, projected, block, image, filled)
+    if jnp.any(spent):  # the space is invariant: go on from random vectors
+        following = _refresh(basis, following, spent, draw)
+    return _Krylov(basis, projected, following, coupling, filled + BLOCK, locked, key)
+
+
+@jax.jit(donate_argnums=(0, 1))
+def _absorb(
+    basis: Array, projected: Array, block: Array, image: Array, filled: Array | int
+) -> tuple[Array, Array, Array, Array, Array]:
+    """The basis with `block` in it; what is outside of it in the image of that, as a next block."""
+    basis = lax.dynamic_update_slice(basis, block.T, (filled, 0))
+    inside = matmul(basis, image)
+    following, coupling = jnp.linalg.qr(image - matmul(basis.T, inside))
+    # A second pass makes it orthogonal to the last digit, but only now that all columns are of
+    # unit length: beside a dominating eigenvalue some were as small as rounding of the others.
+    again = matmul(basis, following)
+    following, rest = jnp.linalg.qr(following - matmul(basis.T, again))
+    inside, coupling = inside + matmul(again, coupling), matmul(rest, coupling)
+    projected = lax.dynamic_update_slice(projected, inside, (0, filled))
+    rounding = 10 * jnp.finfo(image.dtype).eps * jnp.linalg.norm(image, axis=0)
+    return basis, projected, following, coupling, jnp.abs(jnp.diag(coupling)) <= rounding
+
+
+@jax.jit
+def _refresh(basis: Array, block: Array, spent: Array, key: Array) -> Array:
+    """Orthonormal columns outside of the basis, drawn anew where they are spent."""
+    fresh = jax.random.normal(key, block.shape, block.dtype)
+    block = jnp.where(spent[None, :], fresh, block)
+    for _ in range(2):
+        block, _ = jnp.linalg.qr(block - matmul(basis.T, matmul(basis, block)))
+    return block
+
+
+def _columns(krylov: _Krylov, rotation: Array) -> Array:
+    """Vectors that are given in the basis, locked ones left out, as columns."""
+    return matmul(krylov.basis[krylov.locked : krylov.filled].T, rotation)
+
+
+def _ritz(krylov: _Krylov) -> _Ritz:
+    own = slice(krylov.locked, krylov.filled)
+    upper = jnp.triu(krylov.projected[own, own])
+    values, rotation = jnp.linalg.eigh(upper + jnp.triu(upper, 1).T)
+    order = jnp.argsort(-jnp.abs(values))
+    values, rotation = values[order], rotation[:, order]
+    residuals = jnp.linalg.norm(matmul(krylov.coupling, rotation[-BLOCK:]), axis=0)
+    _finite(values)
+    return _Ritz(np.asarray(values), np.asarray(residuals), rotation)
+
+
+def _finite(values: Array) -> None:
+    if not jnp.all(jnp.isfinite(values)):
+        raise ValueError(
+            "multiply: got products with NaN or infinity in them, expected finite ones; look for "
+            "entries of the matrix that are not finite."
+        )
+
+
+def _density(ritz: _Ritz, n: int) -> Density:
+    share = jnp.sum(ritz.rotation[:BLOCK] ** 2, axis=0) / BLOCK
+    order = np.argsort(ritz.values)
+    return Density(jnp.asarray(ritz.values)[order], n * share[order])
+
+
+def _leading(holds: np.ndarray) -> int:
+    """How many entries from the first on are true."""
+    return int(np.argmin(np.append(holds, False)))
+
+
+def _cubic(multiply: Multiply, level: float, locked: Array, block: Array) -> Array:
+    """The Chebyshev polynomial of degree 3 of the matrix over `level`, but for `locked`."""
+    # Locked vectors are taken out each time: the cube of a large eigenvalue makes much even of
+    # rounding along its vector.
+    once = _outside(locked, multiply(block)) / level
+    twice = 2 / level * _outside(locked, multiply(once)) - block
+    return 2 / level * _outside(locked, multiply(twice)) - once
+
+
+@jax.jit
+def _outside(locked: Array, image: Array) -> Array:
+    return image - matmul(locked, matmul(locked.T, image))
+
+
+def _dense(multiply: Multiply, n: int, rank: int, dtype: Any, products: int = 0) -> Eigenpairs:
+    values, vectors = jnp.linalg.eigh(multiply(jnp.eye(n, dtype=dtype)))
+    _finite(values)
+    order = jnp.argsort(-jnp.abs(values))[:rank]
+    density = Density(values, jnp.ones_like(values))
+    return _measured(multiply, vectors[:, order], density, products + n)
+
+
+def _good(pairs: Eigenpairs, tolerance: float, floor: float) -> bool:
+    size = jnp.abs(pairs.values)
+    return bool(jnp.all(pairs.residuals * size <= jnp.maximum(tolerance * size, floor)))
+
+
+def _measured(multiply: Multiply, vectors: Array, density: Density, products: int) -> Eigenpairs:
+    """Values and residuals of given vectors, from their images."""
+    number = vectors.shape[1]
+    images = [multiply(vectors[:, i : i + 256]) for i in range(0, number, 256)]
+    values, residuals = _rayleigh(vectors, jnp.concatenate(images, axis=1))
+    order = jnp.argsort(-jnp.abs(values))
+    products += number
+    return Eigenpairs(values[order], vectors[:, order], residuals[order], density, products)
+
+
+@jax.jit
+def _rayleigh(vectors: Array, images: Array) -> tuple[Array, Array]:
+    values = jnp.sum(vectors * images, axis=0)
+    residuals = jnp.linalg.norm(images - vectors * values[None, :], axis=0)
+    return values, residuals / jnp.where(values == 0, 1, jnp.abs(values))

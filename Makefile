@@ -14,6 +14,8 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	$(PYTHON) -m theory --figures results/theory --json results/theory/verdicts.json
+	$(PYTHON) -m experiments.known_ideal --smoke
+	$(PYTHON) -m experiments.corpus_to_sources --smoke
 
 test: lint types test64 test32
 
@@ -23,6 +25,9 @@ lint: $(READY)
 
 types: $(READY)
 	$(PYTHON) -m mypy
+
+# Two processes with two BLAS threads each would wait for one another on two cores.
+test64 test32: export OPENBLAS_NUM_THREADS = 1
 
 # In 64 bit, with every array annotation checked at run time; doctests of README and modules too.
 test64: $(READY)

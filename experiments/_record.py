@@ -1,13 +1,9 @@
-"""What experiments share: noisy draws kept on disk, tables with a record of where they come from.
-
-Files are written whole or not at all: to a name of their own first, which is then exchanged.
-"""
+"""What experiments share: data, noisy draws kept on disk, tables and where they come from."""
 
 import argparse
 import csv
 import dataclasses
 import datetime
-import hashlib
 import importlib.metadata
 import json
 import os
@@ -15,13 +11,14 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
+
+from jaxmeta import Cache, write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -112,44 +109,17 @@ def cached_draw(
 ) -> Draw:
     """The same as `draw`, from disk if it has been drawn before."""
     settings = {**dataclasses.asdict(spectrum), "n": n, "sigma": sigma, "seed": seed}
-    arrays = cached(
-        folder,
-        {"draw": 1, **settings, "alphas": list(alphas)},
+    arrays = Cache(folder).arrays(
+        "draw",
+        {**settings, "alphas": list(alphas)},
         lambda: vars(draw(spectrum, n=n, sigma=sigma, seed=seed, alphas=alphas)),
     )
     return Draw(**arrays)
 
 
-def cached(
-    folder: Path, settings: dict[str, Any], make: Callable[[], dict[str, np.ndarray]]
-) -> dict[str, np.ndarray]:
-    """Arrays that depend on nothing but `settings`, from disk if they have been made before."""
-    key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:20]
-    path = folder / f"{key}.npz"
-    if path.exists():
-        with np.load(path) as stored:
-            return dict(stored)
-    arrays = make()
-    with whole(path) as part, part.open("wb") as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
-    return arrays
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Give a name to write to, which takes the place of `path` once nothing has gone wrong."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.stem}.{os.getpid()}.part{path.suffix}")
-    try:
-        yield part
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def write_table(path: Path, rows: Sequence[Any]) -> None:
     """Rows, dataclasses of one kind, as CSV."""
-    with whole(path) as part, part.open("w", newline="") as file:
+    with write_whole(path) as part, part.open("w", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(rows[0])])
         writer.writeheader()
         writer.writerows(vars(row) for row in rows)
@@ -185,7 +155,7 @@ def write_provenance(path: Path, config: Any, *, started: float, dtype: str) -> 
         "started": datetime.datetime.fromtimestamp(started, datetime.UTC).isoformat("T", "seconds"),
         "seconds": round(time.time() - started, 1),
     }
-    with whole(path) as part:
+    with write_whole(path) as part:
         part.write_text(json.dumps(record, indent=2) + "\n")
 
 
@@ -204,6 +174,19 @@ def _git(*arguments: str) -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
+
+
+def data(*names: str) -> list[Path]:
+    """Files below the folder that JAXMETA_DATA names, or the end of the program."""
+    folder = os.environ.get("JAXMETA_DATA")
+    paths = [Path(folder or "") / name for name in names]
+    missing = [name for name, path in zip(names, paths, strict=True) if not path.exists()]
+    if folder is None or missing:
+        sys.exit(
+            f"JAXMETA_DATA: got {folder or 'nothing'}, expected a folder with "
+            f"{', '.join(missing or names)}; point it there."
+        )
+    return paths
 
 
 class Progress:
@@ -229,11 +212,21 @@ def verdict(mean: float, worst: float, limit: float) -> str:
     return "met by the mean, MISSED by the worst case" if mean <= limit else "MISSED"
 
 
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """What every experiment can be asked for on the command line."""
+    made = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
+    made.add_argument("--smoke", action="store_true", help="small sizes, in seconds")
+    made.add_argument("--out", type=Path, help="folder to write to (results/...)")
+    return made
+
+
+def folder(asked: argparse.Namespace, name: str) -> Path:
+    """Where the results of an experiment go."""
+    return asked.out or ROOT / "results" / (f"{name}_smoke" if asked.smoke else name)
+
+
 def arguments(description: str | None, name: str) -> argparse.Namespace:
     """What is asked for on the command line: `smoke` and `out`."""
-    parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])
-    parser.add_argument("--smoke", action="store_true", help="small sizes, in seconds")
-    parser.add_argument("--out", type=Path, help=f"folder to write to (results/{name})")
-    found = parser.parse_args()
-    found.out = found.out or ROOT / "results" / (f"{name}_smoke" if found.smoke else name)
-    return found
+    asked = parser(description).parse_args()
+    asked.out = folder(asked, name)
+    return asked

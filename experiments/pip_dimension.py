@@ -27,6 +27,7 @@ import jaxmeta
 from experiments import _record
 from experiments._record import Draw, Spectrum, power
 from experiments.weights_vs_oracle import strengths_at
+from jaxmeta import write_whole
 
 
 @dataclass(frozen=True)
@@ -319,7 +320,7 @@ def plot(table: Path, figure_path: Path, *, settings: str) -> None:
                 if hasattr(handle, "set_markersize"):
                     handle.set_markersize(9)
         figure.suptitle(f"PIP loss against dimensionality, {settings}")
-        with _record.whole(figure_path) as part:
+        with write_whole(figure_path) as part:
             figure.savefig(part, dpi=130)
         plt.close(figure)
 

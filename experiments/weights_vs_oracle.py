@@ -30,6 +30,7 @@ import numpy as np
 import jaxmeta
 from experiments import _record
 from experiments._record import Draw, Spectrum, power
+from jaxmeta import Cache, write_whole
 
 
 @dataclass(frozen=True)
@@ -261,9 +262,14 @@ def _shared(folder: Path, spectrum: Spectrum, config: Config, seed: int) -> dict
             "strengths": _record.strengths(u, ideal, config.alphas),
         }
 
-    settings = {"shared": 1, "spectrum": vars(spectrum), "sigmas": list(config.shared_sigmas)}
-    alphas = list(config.alphas)
-    return _record.cached(folder, {**settings, "n": n, "seed": seed, "alphas": alphas}, make)
+    settings = {
+        "spectrum": vars(spectrum),
+        "sigmas": list(config.shared_sigmas),
+        "n": n,
+        "seed": seed,
+        "alphas": list(config.alphas),
+    }
+    return Cache(folder).arrays("shared", settings, make)
 
 
 def several_sources(
@@ -356,7 +362,7 @@ def debiased(config: Config, *, draws: Path) -> list[DebiasedRow]:
             return {"eigenvalues": _record.noisy(isolated, config.sigma, rng)[0]}
 
         settings = {"spikes": config.spikes, "n": config.n, "sigma": config.sigma, "seed": seed}
-        found = _record.cached(draws, settings, make)["eigenvalues"]
+        found = Cache(draws).arrays("spikes", settings, make)["eigenvalues"]
         kinds[f"{config.spikes} isolated"].append((isolated, found))
         for spectrum in config.spectra:
             draw = _record.cached_draw(
@@ -538,7 +544,7 @@ def plot(table: Path, figure_path: Path) -> None:
             "Mean (marker) and worst case (bar) over seeds; dashed: 1.05. "
             r"$\alpha$ = ½ unless it is said otherwise"
         )
-        with _record.whole(figure_path) as part:
+        with write_whole(figure_path) as part:
             figure.savefig(part, dpi=130)
         plt.close(figure)
 

@@ -1,12 +1,16 @@
 """Meta word embeddings by weighted concatenation, in JAX, with the theory checked.
 
-Modules are the map: `spectral` (signals, spectra, embeddings), `noise` (what noise does to a
-spectrum, and undoing it), `pip` (the PIP loss and the dimensionality), `bounds` (Lemmas 1 and 2,
-Theorem 1 corrected, for N sources), `weights` (in closed form), `quadratic` (exact weights, and
-descent), `combine` (meta-embeddings), `linalg` and `optimise` (what they all stand on). Their
-public names are also here.
+Modules are the map: `corpus` and `counting` (text to counts), `signals` (counts to signals),
+`spectral` (signals, spectra, embeddings), `eigen` (leading eigenpairs of large signals), `noise`
+(what noise does to a spectrum, and undoing it), `pip` (the PIP loss and the dimensionality),
+`bounds` (Lemmas 1 and 2, Theorem 1 corrected, for N sources), `weights` (in closed form),
+`quadratic` (exact weights, and descent), `combine` (meta-embeddings), `sources` (all of it, from
+corpora to source embeddings), `synthetic` (text with a known ideal), `progress`, and `linalg` and
+`optimise` (what the others stand on). Their public names are also here.
 """
 
+from jaxmeta._files import Cache as Cache
+from jaxmeta._files import write_whole as write_whole
 from jaxmeta.bounds import BoundTerms as BoundTerms
 from jaxmeta.bounds import Lemma1 as Lemma1
 from jaxmeta.bounds import SourceOrder as SourceOrder
@@ -16,6 +20,28 @@ from jaxmeta.bounds import lemma1 as lemma1
 from jaxmeta.bounds import select_sources as select_sources
 from jaxmeta.combine import concatenate as concatenate
 from jaxmeta.combine import rotate as rotate
+from jaxmeta.corpus import Corpus as Corpus
+from jaxmeta.corpus import Vocabulary as Vocabulary
+from jaxmeta.corpus import build_vocabulary as build_vocabulary
+from jaxmeta.corpus import given_vocabulary as given_vocabulary
+from jaxmeta.corpus import intersection_vocabulary as intersection_vocabulary
+from jaxmeta.corpus import lower_words as lower_words
+from jaxmeta.corpus import union_vocabulary as union_vocabulary
+from jaxmeta.corpus import whitespace as whitespace
+from jaxmeta.counting import Counts as Counts
+from jaxmeta.counting import contiguous_halves as contiguous_halves
+from jaxmeta.counting import count_windows as count_windows
+from jaxmeta.counting import inverse_distance as inverse_distance
+from jaxmeta.counting import load_counts as load_counts
+from jaxmeta.counting import random_blocks as random_blocks
+from jaxmeta.counting import released_window as released_window
+from jaxmeta.counting import save_counts as save_counts
+from jaxmeta.counting import symmetric_window as symmetric_window
+from jaxmeta.eigen import Density as Density
+from jaxmeta.eigen import Eigenpairs as Eigenpairs
+from jaxmeta.eigen import eigenvalue_density as eigenvalue_density
+from jaxmeta.eigen import leading_eigenpairs as leading_eigenpairs
+from jaxmeta.eigen import multiply_by as multiply_by
 from jaxmeta.linalg import principal_sines as principal_sines
 from jaxmeta.linalg import procrustes as procrustes
 from jaxmeta.noise import Strengths as Strengths
@@ -37,13 +63,16 @@ from jaxmeta.optimise import non_negative as non_negative
 from jaxmeta.optimise import simplex as simplex
 from jaxmeta.pip import SimulatedCurve as SimulatedCurve
 from jaxmeta.pip import best_dimension as best_dimension
+from jaxmeta.pip import paper_curve as paper_curve
 from jaxmeta.pip import paper_dimension as paper_dimension
 from jaxmeta.pip import pip_curve as pip_curve
 from jaxmeta.pip import pip_loss as pip_loss
 from jaxmeta.pip import pip_matrix as pip_matrix
+from jaxmeta.pip import predicted_curve as predicted_curve
 from jaxmeta.pip import released_dimension as released_dimension
 from jaxmeta.pip import select_dimension as select_dimension
 from jaxmeta.pip import simulate_curve as simulate_curve
+from jaxmeta.progress import ProgressBar as ProgressBar
 from jaxmeta.quadratic import PipQuadratic as PipQuadratic
 from jaxmeta.quadratic import Solution as Solution
 from jaxmeta.quadratic import exact_weights as exact_weights
@@ -51,12 +80,24 @@ from jaxmeta.quadratic import gradient_weights as gradient_weights
 from jaxmeta.quadratic import per_source as per_source
 from jaxmeta.quadratic import pip_quadratic as pip_quadratic
 from jaxmeta.quadratic import quadratic_loss as quadratic_loss
+from jaxmeta.signals import log_count as log_count
+from jaxmeta.signals import ppmi as ppmi
+from jaxmeta.signals import shifted_pmi as shifted_pmi
+from jaxmeta.sources import RULES as RULES
+from jaxmeta.sources import Recipe as Recipe
+from jaxmeta.sources import Source as Source
+from jaxmeta.sources import build_sources as build_sources
 from jaxmeta.spectral import Spectrum as Spectrum
 from jaxmeta.spectral import blocks as blocks
 from jaxmeta.spectral import decompose as decompose
 from jaxmeta.spectral import embed as embed
 from jaxmeta.spectral import spectrum_of as spectrum_of
 from jaxmeta.spectral import validate as validate
+from jaxmeta.synthetic import LatentModel as LatentModel
+from jaxmeta.synthetic import expected_counts as expected_counts
+from jaxmeta.synthetic import latent_model as latent_model
+from jaxmeta.synthetic import sample_tokens as sample_tokens
+from jaxmeta.synthetic import write_corpus as write_corpus
 from jaxmeta.weights import aligned_weights as aligned_weights
 from jaxmeta.weights import dimension_weights as dimension_weights
 from jaxmeta.weights import released_dimension_weights as released_dimension_weights

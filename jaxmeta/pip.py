@@ -27,10 +27,12 @@ from jaxmeta.spectral import Spectrum, power
 __all__ = [
     "SimulatedCurve",
     "best_dimension",
+    "paper_curve",
     "paper_dimension",
     "pip_curve",
     "pip_loss",
     "pip_matrix",
+    "predicted_curve",
     "released_dimension",
     "select_dimension",
     "simulate_curve",
@@ -191,6 +193,29 @@ def paper_dimension(
     $\lambda + \tau^2/\lambda$, and the loss is smallest where $\lambda > \sqrt3\,\tau$ ends (at
     $\alpha = ½$): that is where $\mu > (2 + \sqrt3)\,\tau$ ends, far too early.
     """
+    _, lifted, strengths = _recipe(values, sigma, n, alpha)
+    return best_dimension(lifted, strengths, alpha=alpha)
+
+
+def paper_curve(
+    values: Float[Array, " r"],
+    *,
+    sigma: Real[Array, ""] | float,
+    n: int,
+    alpha: Real[Array, ""] | float,
+) -> Float[Array, " r"]:
+    r"""PIP loss against $k$ by the paper's recipe (its Figures 2 to 4), in closed form.
+
+    `paper_dimension` is where it is smallest; `simulate_curve` of the thresholded values is the
+    Monte Carlo that it stands for.
+    """
+    ideal, lifted, strengths = _recipe(values, sigma, n, alpha)
+    total = jnp.sum(power(ideal, 4 * jnp.asarray(alpha, values.dtype)))
+    return predicted_curve(lifted, strengths, alpha=alpha, total=total)
+
+
+def _recipe(values, sigma, n, alpha):
+    """The ideal by USVT, and what noise makes of it in the spiked model: values and strengths."""
     _checks.descending("values", values)
     _checks.scalar("alpha", alpha)
     ideal = usvt(values, sigma=sigma, n=n)
@@ -198,8 +223,33 @@ def paper_dimension(
     above = ideal > scale
     lifted = jnp.where(above, ideal + scale**2 / jnp.where(above, ideal, 1), 2 * scale)
     exponent = 2 * jnp.asarray(alpha, values.dtype)
-    strengths = power(ideal, exponent) * overlap(ideal, sigma=sigma, n=n)
-    return best_dimension(lifted, strengths, alpha=alpha)
+    return ideal, lifted, power(ideal, exponent) * overlap(ideal, sigma=sigma, n=n)
+
+
+@jax.jit
+def predicted_curve(
+    values: Float[Array, " r"],
+    strengths: Float[Array, " r"],
+    *,
+    alpha: Real[Array, ""] | float,
+    total: Real[Array, ""] | float,
+) -> Float[Array, " r"]:
+    r"""PIP loss against $k$ from estimated strengths, as in `pip_curve`.
+
+    `total` is $\sum_l\lambda_l^{4\alpha}$ of the ideal. At $\alpha = ½$ that is
+    $\|\tilde M\|_F^2 - n\tau^2$; for other exponents it is the sum of all `ideal_strengths` at
+    $2\alpha$.
+
+    >>> import jax.numpy as jnp
+    >>> values = jnp.array([3.0, 2.0, 1.0])
+    >>> print(predicted_curve(values, values, alpha=0.5, total=14.0).round(3))
+    [2.236 1.    0.   ]
+    """
+    _checks.strengths("strengths", strengths, values)
+    _checks.scalar("alpha", alpha)
+    _checks.scalar("total", total)
+    b = power(values, 2 * jnp.asarray(alpha, values.dtype))
+    return safe_sqrt(jnp.asarray(total, values.dtype) + _changes(b, strengths))
 
 
 def released_dimension(curve: Float[Array, " r"]) -> Int[Array, ""]:

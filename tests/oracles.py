@@ -120,10 +120,11 @@ def tight(ideal, sources, weights, alpha, source_alphas, order):
 
 def source_weight(a, b):
     """The c that minimises |a - c^2 b|, by non-negative least squares on c^2; 0 for b = 0."""
-    if not b.any():
+    if not b.any() or not a.any():
         return 0.0
-    (square,), _ = scipy.optimize.nnls((b / b.max())[:, None], a)
-    return np.sqrt(square / b.max())
+    # In units of their own: the solver takes what is tiny for nothing.
+    (square,), _ = scipy.optimize.nnls((b / b.max())[:, None], a / a.max())
+    return np.sqrt(square) * np.sqrt(a.max()) / np.sqrt(b.max())
 
 
 def best_magnitude(a, b):

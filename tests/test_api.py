@@ -21,7 +21,14 @@ import jaxmeta
 from jaxmeta import Spectrum
 
 WORDS = 7
-HOST_ONLY = {"validate"}  # looks at values, so it cannot be traced
+# These look at values, read files or loop on the host, so they cannot be traced.
+HOST_MODULES = (jaxmeta.corpus, jaxmeta.counting, jaxmeta.eigen, jaxmeta.sources, jaxmeta.synthetic)
+HOST_ONLY = {"validate", "write_whole"} | {
+    name
+    for module in HOST_MODULES
+    for name in module.__all__
+    if inspect.isfunction(getattr(module, name))
+}
 OF_FUNCTIONS = {"gradient_weights", "minimise"}  # take a function first: see test_optimise
 
 
@@ -166,7 +173,54 @@ def twice(make):
     return arguments
 
 
+def cooccurrences(rng):
+    return rng.uniform(1, 9, (4, 3))
+
+
+def partly_seen(rng):
+    """Pairs that were never seen, and words that never occur."""
+    counts = rng.uniform(1, 9, (5, 5)) * (rng.uniform(size=(5, 5)) < 0.6)
+    counts[1], counts[:, 3], counts[0, 0] = 0, 0, 2
+    return counts
+
+
+COUNTS_DEGENERATE = {
+    "partly seen": partly_seen,
+    "symmetric": lambda rng: (x := partly_seen(rng)) + x.T,
+    "independent": lambda rng: np.outer(np.arange(1, 5), np.ones(3)),  # noqa: ARG005
+    "one pair": lambda rng: np.eye(3)[:, :1] * np.eye(3)[0],  # noqa: ARG005
+}
+
+
+def with_shift(make):
+    """Counts and a shift."""
+    return lambda rng: (make(rng), rng.uniform(2, 3))
+
+
 TABLE = {
+    "log_count": Row(
+        jaxmeta.log_count,
+        lambda rng: (cooccurrences(rng),),
+        {
+            "zero": lambda rng: (np.zeros((4, 3)),),  # noqa: ARG005
+            "partly seen": lambda rng: (partly_seen(rng),),
+        },
+    ),
+    "ppmi": Row(
+        lambda counts, shift: jaxmeta.ppmi(counts, shift=shift),
+        with_shift(lambda rng: cooccurrences(rng) + 40 * np.eye(4, 3)),  # off the kink
+        {name: with_shift(make) for name, make in COUNTS_DEGENERATE.items()},
+    ),
+    "ppmi, at its kink": Row(
+        jaxmeta.ppmi,
+        lambda rng: (cooccurrences(rng) + 40 * np.eye(4, 3),),
+        {name: lambda rng, m=make: (m(rng),) for name, make in COUNTS_DEGENERATE.items()},
+    ),
+    "shifted_pmi": Row(
+        lambda counts, shift: jaxmeta.shifted_pmi(counts, shift=shift, unobserved=-2.0),
+        with_shift(cooccurrences),
+        {name: with_shift(make) for name, make in COUNTS_DEGENERATE.items()},
+    ),
     "aligned_weights": Row(
         lambda values, sigmas, alpha: jaxmeta.aligned_weights(
             values, sigmas=sigmas, n=N, alpha=alpha
@@ -342,6 +396,23 @@ TABLE = {
         with_alpha(spiked_arguments),
         {},
         discrete=True,
+    ),
+    "paper_curve": Row(
+        lambda values, sigma, alpha: jaxmeta.paper_curve(values, sigma=sigma, n=N, alpha=alpha),
+        with_alpha(lambda rng: (6 + descending(rng, 5), rng.uniform(0.2, 0.3))),
+        SPIKED_DEGENERATE_WITH_ALPHA,
+        totals=lambda out: [jnp.sum(out)],
+    ),
+    "predicted_curve": Row(
+        lambda values, strengths, alpha, total: jaxmeta.predicted_curve(
+            values, strengths, alpha=alpha, total=total
+        ),
+        lambda rng: (descending(rng, 5), descending(rng, 5) - 1, rng.uniform(0.4, 0.6), 99.0),
+        {
+            "no loss": lambda rng: ((x := descending(rng, 3)), x, 0.5, np.sum(x**2)),
+            "zero": lambda rng: (np.zeros(3), np.zeros(3), 0.5, 0.0),  # noqa: ARG005
+        },
+        totals=lambda out: [out[-1]],
     ),
     "pip_curve": Row(
         lambda ideal, noisy, alpha: jaxmeta.pip_curve(ideal, noisy, alpha=alpha),
@@ -586,7 +657,18 @@ def test_every_public_function_has_a_row():
 
 def test_every_name_is_exported():
     """What a module lists as public and is a function of the paper's topics is in `jaxmeta` too."""
-    for module in ("bounds", "combine", "noise", "pip", "weights"):
+    for module in (
+        "bounds",
+        "combine",
+        "counting",
+        "corpus",
+        "eigen",
+        "noise",
+        "pip",
+        "signals",
+        "synthetic",
+        "weights",
+    ):
         names = getattr(jaxmeta, module).__all__
         assert [name for name in names if not hasattr(jaxmeta, name)] == []
 

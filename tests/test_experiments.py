@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxmeta
-from experiments import _record, pip_dimension, weights_vs_oracle
+from experiments import _record, corpus_to_sources, pip_dimension, weights_vs_oracle
 
 pytestmark = pytest.mark.skipif(
     not jax.config.jax_enable_x64, reason="experiments run in 64 bit; the 64-bit leg checks them"
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 WEIGHTS = dataclasses.replace(
     weights_vs_oracle.SMOKE, n=60, shared_n=60, sigma=0.6, other_sigmas=(0.3,), candidates=24
 )
+SOURCES = dataclasses.replace(corpus_to_sources.SMOKE, size=60, tokens=40_000)
 DIMENSION = dataclasses.replace(pip_dimension.SMOKE, n=60, sigma=0.6, candidates=24)
 
 
@@ -105,19 +106,6 @@ def test_draws_come_back_from_disk(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "table.csv"
-
-    def fail():
-        with _record.whole(path) as part:
-            part.write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fail()
-    assert not list(tmp_path.iterdir())
-
-
 def test_dimensions_are_in_range(dimension):
     _, rows = dimension
     for row in rows:
@@ -145,3 +133,46 @@ def test_a_verdict_is_about_the_worst_case():
     assert _record.verdict(1.0, 1.04, 1.05) == "met"
     assert "MISSED" in _record.verdict(1.0, 1.06, 1.05)
     assert _record.verdict(1.06, 1.07, 1.05) == "MISSED"
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results") / "corpus_to_sources"
+    return out, corpus_to_sources.report(SOURCES, out)
+
+
+def test_sources_of_generated_text(sources):
+    out, rows = sources
+    names = {path.name for path in out.iterdir()}
+    assert names == {"rows.csv", "curves.csv", "provenance.json", "spectra.png", "pip_loss.png"}
+    assert [row.source for row in rows] == list(corpus_to_sources.SIGNALS)
+    for row in rows:
+        assert row.words == SOURCES.size
+        assert row.k == row.paper == row.released + 1
+        assert 1 <= row.k <= row.rank <= row.words
+        assert row.edge == pytest.approx(2 * row.sigma * row.words**0.5)
+        assert row.residual < 1e-3
+        assert 0 < row.least_weight <= row.source_weight <= 1
+        assert row.minima >= 1
+
+
+def test_curves_of_sources_have_their_minima_at_k(sources):
+    out, rows = sources
+    points = _record.read_table(out / "curves.csv")
+    for row in rows:
+        own = [p for p in points if p["source"] == row.source]
+        assert [p["k"] for p in own] == list(range(1, row.rank + 1))
+        assert 1 + np.argmin([p["paper"] for p in own]) == row.paper
+        assert 1 + np.argmin([p["predicted"] for p in own]) == min(row.ideal, row.rank)
+
+
+def test_without_data_an_experiment_says_what_is_missing(monkeypatch, tmp_path):
+    for folder in (None, str(tmp_path)):
+        monkeypatch.delenv("JAXMETA_DATA", raising=False)
+        if folder:
+            monkeypatch.setenv("JAXMETA_DATA", folder)
+        with pytest.raises(SystemExit, match=r"expected a folder with corpora/wiki\.zip"):
+            _record.data("corpora/wiki.zip")
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "wiki.zip").touch()
+    assert _record.data("corpora/wiki.zip") == [tmp_path / "corpora" / "wiki.zip"]

@@ -13,18 +13,32 @@ LIBRARY = ROOT / "jaxmeta"
 # A module imports from modules of lower layers, and some from one that is beside it.
 LAYERS = {
     "_checks": 0,
+    "_files": 0,
+    "progress": 0,
     "linalg": 1,
+    "eigen": 1,
     "optimise": 1,
+    "corpus": 1,
+    "counting": 1,
+    "synthetic": 1,
     "spectral": 2,
     "noise": 2,
+    "signals": 2,
     "pip": 3,
     "bounds": 3,
     "weights": 4,
     "quadratic": 4,
     "combine": 5,
+    "sources": 5,
     "__init__": 6,
 }
-BESIDE = {("bounds", "pip"), ("noise", "spectral"), ("optimise", "linalg")}
+BESIDE = {
+    ("bounds", "pip"),
+    ("counting", "corpus"),
+    ("eigen", "linalg"),
+    ("noise", "spectral"),
+    ("optimise", "linalg"),
+}
 
 MODULES = sorted(LIBRARY.rglob("*.py"))
 CLIENTS = sorted(

@@ -1,0 +1,312 @@
+r"""From corpora to sources: their noise, spectra and dimensionalities (sections 4.1 and 4.2, E).
+
+    python -m experiments.corpus_to_sources             all three signals of the wiki corpus
+    python -m experiments.corpus_to_sources --three     of a corpus each: wiki, news, reviews
+    python -m experiments.corpus_to_sources --smoke     of generated text, in seconds
+
+GloVe's signal is $\log(1 + X)$, that of SGNS $\mathrm{PMI} - \log 3$, that of LSA
+$\max(\mathrm{PMI}, 0)$; 20,000 words, a window of 5, $\alpha = ½$, $k$ by the paper's recipe. Then
+SW and DW meta-embeddings of the three, each matched to its own thresholded spectrum. Drawn are the
+spectra with the edge of the noise $2\sigma\sqrt n$, and PIP loss against dimensionality as in the
+paper's Figures 2 to 4: by its recipe, and as predicted by `ideal_strengths`, which does not put the
+noise in twice. Steps are kept in results/cache, so a second run takes seconds.
+
+The paper has text8, WMT news and Amazon reviews, which are other texts than these.
+"""
+
+import functools
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+import jaxmeta
+from experiments import _record
+from jaxmeta import Corpus, Recipe, Source
+
+SIGNALS: dict[str, Callable[..., Any]] = {
+    "GloVe": jaxmeta.log_count,
+    "SGNS": functools.partial(jaxmeta.shifted_pmi, shift=3.0),
+    "LSA": jaxmeta.ppmi,
+}
+COLOURS = {"GloVe": _record.BLUE, "SGNS": _record.GREEN, "LSA": _record.VERMILION}
+
+
+@dataclass(frozen=True)
+class Config:
+    """What sources are built of."""
+
+    corpora: tuple[str, ...] = ("corpora/wiki.zip",) * 3
+    """Of GloVe, SGNS and LSA, below JAXMETA_DATA."""
+    size: int = 20_000
+    window: int = 5
+    alpha: float = 0.5
+    rule: str = "paper"
+    seed: int = 0
+    tokens: int | None = None
+    """Of generated text; None means that the corpora are read."""
+
+
+THREE = Config(corpora=("corpora/wiki.zip", "corpora/news.txt.gz", "corpora/reviews.txt.gz"))
+SMOKE = Config(corpora=("generated",) * 3, size=300, tokens=400_000)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One source."""
+
+    source: str
+    corpus: str
+    words: int
+    sigma: float
+    edge: float
+    rank: int
+    """Values above the edge; beyond the computed ones from the density of the spectrum."""
+    k: int
+    paper: int
+    released: int
+    spiked: int
+    rie: int
+    ideal: int
+    """k by each rule."""
+    computed: int
+    residual: float
+    not_convex: int
+    """At how many k the paper's curve is not convex."""
+    minima: int
+    """Of the paper's curve, up to the rank."""
+    source_weight: float
+    least_weight: float
+    """SW, and the smallest dimension weight."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A source at one k."""
+
+    source: str
+    k: int
+    value: float
+    computed: bool
+    usvt: float
+    paper: float
+    """PIP loss by the paper's recipe."""
+    predicted: float
+    """PIP loss by `ideal_strengths`."""
+
+
+def recipes(config: Config, generated: Path) -> list[Recipe]:
+    """A signal and a corpus each; text is generated into a folder if it is to be."""
+    if config.tokens is not None:
+        path = generated / "generated.txt"
+        model = jaxmeta.latent_model(config.size, rank=10, strength=0.5, seed=0)
+        text = jaxmeta.sample_tokens(model, tokens=config.tokens, documents=400, seed=1)
+        jaxmeta.write_corpus(path, model, text)
+        corpora = [Corpus(path, lines_are_documents=True)] * 3
+    else:
+        # Corpora with their case and punctuation still in them are read in lower case.
+        corpora = [
+            Corpus(path) if path.suffix == ".zip" else Corpus(path, tokenise=jaxmeta.lower_words)
+            for path in _record.data(*config.corpora)
+        ]
+    return [Recipe(name, c, s) for (name, s), c in zip(SIGNALS.items(), corpora, strict=True)]
+
+
+def run(config: Config, cache: Path) -> tuple[list[Row], list[Point]]:
+    """Build sources and meta-embeddings, and take their measure."""
+    with tempfile.TemporaryDirectory() as folder:
+        sources = jaxmeta.build_sources(
+            recipes(config, Path(folder)),
+            size=config.size,
+            window=config.window,
+            alpha=config.alpha,
+            rule=config.rule,
+            seed=config.seed,
+            cache=cache,
+            progress=jaxmeta.ProgressBar(),
+        )
+    n, alpha = len(sources[0].words), config.alpha
+    values = tuple(source.values for source in sources)
+    ideals = tuple(jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in sources)
+    sw = jaxmeta.source_weights(ideals, values, alpha=alpha)
+    dw = jaxmeta.dimension_weights(ideals, values, alpha=alpha)
+    embeddings = tuple(source.embedding for source in sources)
+    for weights in (sw, dw):
+        jaxmeta.concatenate(embeddings, weights).block_until_ready()
+    rows, points = [], []
+    for source, corpus, c, d in zip(sources, config.corpora, sw, dw, strict=True):
+        own = curves(source)
+        points += own
+        rows.append(row(source, corpus, own, float(c), float(jnp.min(d))))
+    return rows, points
+
+
+def curves(source: Source) -> list[Point]:
+    """Values and PIP losses at all k up to the rank."""
+    eigenvalues = jnp.asarray(source.eigenvalues)
+    n, alpha, magnitudes = len(eigenvalues), source.alpha, jnp.abs(eigenvalues)
+    strengths, squares = (
+        jaxmeta.ideal_strengths(eigenvalues, sigma=source.sigma, alpha=exponent).values
+        for exponent in (alpha, 2 * alpha)
+    )
+    total = jnp.sum(squares)
+    predicted = jaxmeta.predicted_curve(magnitudes, strengths, alpha=alpha, total=total)
+    paper = jaxmeta.paper_curve(magnitudes, sigma=source.sigma, n=n, alpha=alpha)
+    usvt = jaxmeta.usvt(magnitudes, sigma=source.sigma, n=n)
+    columns = (np.asarray(x, np.float64) for x in (magnitudes, usvt, paper, predicted))
+    return [
+        Point(source.name, i + 1, v, i < len(source.spectrum.values), u, p, q)
+        for i, (v, u, p, q) in enumerate(zip(*columns, strict=True))
+    ][: max(source.rank, source.k)]
+
+
+def row(source: Source, corpus: str, points: list[Point], sw: float, least: float) -> Row:
+    """A source in numbers."""
+    eigenvalues, alpha = jnp.asarray(source.eigenvalues), source.alpha
+    dimensions = {
+        name: int(rule(eigenvalues, source.sigma, alpha)) for name, rule in jaxmeta.RULES.items()
+    }
+    steps = np.diff([point.paper for point in points])
+    # Rounding of a step is that of the loss, not its own.
+    rounding = 8 * float(jnp.finfo(eigenvalues.dtype).eps) * points[0].paper
+    turns = steps[np.abs(steps) > rounding] > 0
+    return Row(
+        source=source.name,
+        corpus=Path(corpus).name,
+        words=len(source.words),
+        sigma=source.sigma,
+        edge=2 * source.sigma * len(source.words) ** 0.5,
+        rank=source.rank,
+        k=source.k,
+        **dimensions,
+        computed=len(source.spectrum.values),
+        residual=source.residual,
+        not_convex=int(np.sum(np.diff(steps) < -rounding)),
+        minima=int(np.sum(~turns[:-1] & turns[1:])) + int(not turns[-1]) + int(turns[0]),
+        source_weight=sw,
+        least_weight=least,
+    )
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """Sources, one a line."""
+    heads = ("paper", "released", "spiked", "RIE", "ideal")
+    print(f"\n{'':<8}{'corpus':<16}{'words':>7}{'sigma':>8}{'edge':>7}{'rank':>7}", end="")
+    print("".join(f"{head:>10}" for head in heads) + f"{'residual':>11}{'SW':>7}{'DW from':>9}")
+    for r in rows:
+        ks = (r.paper, r.released, r.spiked, r.rie, r.ideal)
+        print(f"{r.source:<8}{r.corpus:<16}{r.words:>7,}{r.sigma:>8.4f}{r.edge:>7.1f}", end="")
+        print(f"{r.rank:>7,}" + "".join(f"{k:>10,}" for k in ks), end="")
+        print(f"{r.residual:>11.1e}{r.source_weight:>7.3f}{r.least_weight:>9.3f}")
+    print("k by the rules paper … ideal. PIP loss by the paper's recipe, up to the rank:")
+    for r in rows:
+        verdict = "convex" if r.not_convex == 0 else f"not convex at {r.not_convex:,} of its k"
+        print(f"  {r.source:<8}{verdict}, minima: {r.minima}")
+
+
+def plot_spectra(points: Sequence[dict], rows: Sequence[dict], path: Path) -> None:
+    """Values by rank, the edge of the noise, and k."""
+    with plt.rc_context(_record.STYLE):
+        figure, panels = plt.subplots(
+            1, len(rows), figsize=(5 * len(rows), 5), layout="constrained", sharey=True
+        )
+        for axes, r in zip(panels, rows, strict=True):
+            k, value, usvt = columns(points, r, "k", "value", "usvt")
+            known, colour = k <= r["computed"], COLOURS[str(r["source"])]
+            axes.loglog(k[known], value[known], color=colour, lw=2.5, label="computed")
+            rest = {"color": colour, "lw": 2, "ls": ":", "label": "from the density"}
+            axes.loglog(k[~known], value[~known], **rest)
+            thresholded = {"color": _record.GREY, "lw": 1.5, "label": "thresholded (USVT)"}
+            axes.loglog(k, np.where(usvt > 0, usvt, np.nan), **thresholded)
+            edge = r"noise edge $2\sigma\sqrt{n}$"
+            axes.axhline(r["edge"], color="black", lw=1, ls="--", label=edge)
+            for name, marker in (("paper", "v"), ("spiked", "^")):
+                at = k == r[name]
+                style = {"color": "white", "mec": "black", "ms": 9, "mew": 1.5, "zorder": 4}
+                axes.plot(k[at], value[at], marker, **style, label=f"k, {name}: {r[name]:,.0f}")
+            axes.set_title(rf"{r['source']}, {r['corpus']}, $\sigma$ = {r['sigma']:.3f}")
+            axes.set_xlabel("i")
+            axes.legend(frameon=False, fontsize=9)
+        panels[0].set_ylim(bottom=0.5 * min(r["edge"] for r in rows))
+        panels[0].set_ylabel("singular value")
+        with jaxmeta.write_whole(path) as part:
+            figure.savefig(part, dpi=130)
+        plt.close(figure)
+
+
+def columns(points: Sequence[dict], row: dict, *names: str) -> Iterator[np.ndarray]:
+    """Columns of the points of one source."""
+    own = [point for point in points if point["source"] == row["source"]]
+    return (np.array([point[name] for point in own]) for name in names)
+
+
+def plot_losses(points: Sequence[dict], rows: Sequence[dict], path: Path) -> None:
+    """PIP loss against k: by the paper's recipe, and predicted."""
+    with plt.rc_context(_record.STYLE):
+        figure, panels = plt.subplots(
+            1, len(rows), figsize=(5 * len(rows), 4.6), layout="constrained"
+        )
+        for axes, r in zip(panels, rows, strict=True):
+            k, paper, predicted = columns(points, r, "k", "paper", "predicted")
+            colour = COLOURS[str(r["source"])]
+            for y, name, best, style in (
+                (paper, "the paper's recipe", r["paper"], {"ls": "--", "lw": 1.8}),
+                (predicted, "ideal_strengths", r["ideal"], {"lw": 2.5}),
+            ):
+                axes.plot(k, y, color=colour, label=f"{name}: smallest at k = {best:,.0f}", **style)
+                at = k == best  # nothing, where it lies beyond the edge of the noise
+                axes.plot(k[at], y[at], "o", color="white", mec=colour, mew=2, ms=8)
+            axes.set(xlabel="dimensions k", ylim=0)
+            axes.set_title(f"{r['source']}, {r['corpus']}")
+            axes.legend(frameon=False, fontsize=9, loc="lower right")
+        panels[0].set_ylabel("estimated PIP loss")
+        with jaxmeta.write_whole(path) as part:
+            figure.savefig(part, dpi=130)
+        plt.close(figure)
+
+
+def report(config: Config, out: Path) -> list[Row]:
+    """Run, write tables, provenance and figures into `out`, and print."""
+    started = time.time()
+    rows, points = run(config, out.parent / "cache")
+    seconds = time.time() - started
+    _record.write_table(out / "rows.csv", rows)
+    # Neighbours on a logarithmic axis look the same: the table keeps those that do not.
+    chosen = {(r.source, k) for r in rows for k in (r.paper, r.released, r.spiked, r.rie, r.ideal)}
+    kept = [p for p in points if p.k % max(p.k // 100, 1) == 0 or (p.source, p.k) in chosen]
+    _record.write_table(out / "curves.csv", kept)
+    _record.write_provenance(
+        out / "provenance.json", config, started=started, dtype=str(jnp.zeros(()).dtype)
+    )
+    tables = _record.read_table(out / "curves.csv"), _record.read_table(out / "rows.csv")
+    plot_spectra(*tables, out / "spectra.png")
+    plot_losses(*tables, out / "pip_loss.png")
+    print_table(rows)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\n{seconds:.0f} s to the meta-embeddings and curves, {peak:.1f} GiB at the most")
+    print(f"{time.time() - started:.0f} s; written to {out}")
+    return rows
+
+
+def main() -> None:
+    """Do as the command line says."""
+    parser = _record.parser(__doc__)
+    parser.add_argument("--three", action="store_true", help="a corpus for each source")
+    asked = parser.parse_args()
+    config = SMOKE if asked.smoke else THREE if asked.three else Config()
+    name = "corpus_to_sources_three" if asked.three else "corpus_to_sources"
+    report(config, _record.folder(asked, name))
+
+
+if __name__ == "__main__":
+    main()

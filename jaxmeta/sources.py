@@ -1,0 +1,384 @@
+r"""From corpora to source embeddings (sections 3.4, 4.1 and 4.2 of the paper).
+
+A source is a signal of a corpus, reduced to its leading directions:
+
+1. the vocabulary that all corpora share, and for each corpus the counts of its whole and of its two
+   halves, in one pass (`corpus`, `counting`);
+2. the signal, and its noise $\sigma$ from the signals of the halves (`signals`, `noise`);
+3. the density of its spectrum, and from that about how many dimensions the rule will keep;
+4. so many leading eigenpairs and a few more (`eigen`), the rank above the noise, and $k$ (`pip`).
+
+`build_sources` does all of this. With a folder to cache in, each step is kept there under the
+settings that it depends on: an interrupted run goes on where it stopped, and a changed setting
+repeats only what follows from it. Files are told apart by what they hold, not by their names.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jaxtyping import Array, Float
+from scipy.sparse import csr_array
+
+from jaxmeta import _files
+from jaxmeta.corpus import (
+    Corpus,
+    Vocabulary,
+    build_vocabulary,
+    intersection_vocabulary,
+    paths_of,
+)
+from jaxmeta.counting import (
+    Counts,
+    contiguous_halves,
+    count_windows,
+    from_arrays,
+    random_blocks,
+    symmetric_window,
+    to_arrays,
+)
+from jaxmeta.eigen import Density, Eigenpairs, eigenvalue_density, leading_eigenpairs, multiply_by
+from jaxmeta.noise import ideal_strengths, noise_std, rotation_invariant, usvt_rank
+from jaxmeta.pip import best_dimension, paper_dimension, select_dimension
+from jaxmeta.progress import Progress, silent
+from jaxmeta.spectral import Spectrum, embed, fix_signs
+
+__all__ = ["RULES", "Recipe", "Source", "build_sources"]
+
+VERSION = 1  # of all steps: one more whenever a step gives other numbers than before
+
+Rule: TypeAlias = Callable[[Array, float, float], Any]
+
+
+def _paper(eigenvalues: Array, sigma: float, alpha: float) -> Any:
+    values = jnp.abs(eigenvalues)
+    return paper_dimension(values, sigma=sigma, n=len(values), alpha=alpha)
+
+
+def _released(eigenvalues: Array, sigma: float, alpha: float) -> Any:
+    return _paper(eigenvalues, sigma, alpha) - 1
+
+
+def _spiked(eigenvalues: Array, sigma: float, alpha: float) -> Any:
+    values = jnp.abs(eigenvalues)
+    return select_dimension(values, sigma=sigma, n=len(values), alpha=alpha)
+
+
+def _rie(eigenvalues: Array, sigma: float, alpha: float) -> Any:
+    # It estimates the signal; the PIP loss asks for its magnitude.
+    strengths = jnp.maximum(jnp.sign(eigenvalues) * rotation_invariant(eigenvalues, sigma=sigma), 0)
+    return best_dimension(jnp.abs(eigenvalues), strengths, alpha=alpha)
+
+
+def _ideal(eigenvalues: Array, sigma: float, alpha: float) -> Any:
+    strengths = ideal_strengths(eigenvalues, sigma=sigma, alpha=alpha).values
+    return best_dimension(jnp.abs(eigenvalues), strengths, alpha=alpha)
+
+
+RULES: dict[str, Rule] = {
+    "paper": _paper,
+    "released": _released,
+    "spiked": _spiked,
+    "rie": _rie,
+    "ideal": _ideal,
+}
+"""How many dimensions to keep, from all eigenvalues by magnitude, sigma and alpha.
+
+`paper`: the recipe of section 4.1, in closed form; `released`: one less, as in the released code;
+`spiked`: `select_dimension`; `rie` and `ideal`: the smallest loss predicted by `rotation_invariant`
+and by `ideal_strengths`. The last three take sigma at its word, and halves of a corpus estimate too
+small a sigma while many pairs are rare (`experiments/known_ideal.py`): then they keep too much.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """A source to be: the signal of a corpus."""
+
+    name: str
+    corpus: Corpus
+    signal: Callable[[csr_array], Any]
+    """From sparse counts to a sparse signal, such as `log_count`, `ppmi`, or
+    `functools.partial(shifted_pmi, shift=3.0)`."""
+
+
+class Source(NamedTuple):
+    """A source embedding, and all that its weights depend on."""
+
+    name: str
+    words: tuple[str, ...]
+    spectrum: Spectrum
+    """Leading directions and values: at least k of them."""
+    eigenvalues: Float[np.ndarray, " n"]
+    """All eigenvalues, by magnitude; those beyond the spectrum are estimates of their density."""
+    sigma: float
+    """Standard deviation of the noise in an entry of the signal."""
+    rank: int
+    """How many values are above the edge of the noise (estimated beyond the spectrum)."""
+    k: int
+    """Dimensions, by the rule."""
+    alpha: float
+    residual: float
+    r"""The largest $\|Mu - \lambda u\| / |\lambda|$ of the spectrum."""
+
+    @property
+    def embedding(self) -> Float[Array, "n k"]:
+        """The k leading directions, scaled by the values to the power of alpha."""
+        return embed(self.spectrum, k=self.k, alpha=self.alpha)
+
+    @property
+    def values(self) -> Float[Array, " k"]:
+        """The k leading values."""
+        return self.spectrum.values[: self.k]
+
+
+def build_sources(
+    recipes: Sequence[Recipe],
+    *,
+    size: int | None = 20_000,
+    min_count: int = 1,
+    join: Callable[..., Vocabulary] = intersection_vocabulary,
+    window: int = 5,
+    weights: Sequence[float] | np.ndarray | None = None,
+    unknown: str = "keep",
+    contiguous: bool = False,
+    seed: int = 0,
+    alpha: float = 0.5,
+    rule: str = "paper",
+    tolerance: float = 1e-3,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[Source, ...]:
+    r"""Source embeddings of one vocabulary, with their noise, spectra, ranks and dimensionalities.
+
+    Parameters
+    ----------
+    recipes
+        Signals and corpora; several may share a corpus, which is then counted once.
+    size, min_count, join
+        Of the vocabulary: the most frequent words of at least `min_count` in each corpus, joined by
+        `intersection_vocabulary` or `union_vocabulary`.
+    window, weights, unknown
+        Of the counts: see `symmetric_window` and `count_windows`.
+    contiguous, seed
+        Halves of a corpus for the noise: random blocks by `seed`, as the paper has it, or its first
+        and second half, as its released code has it.
+    alpha, rule
+        The exponent of the embedding, and the name of one of `RULES` for its dimensionality.
+    tolerance
+        Of the eigenpairs: see `leading_eigenpairs`.
+    cache
+        A folder to keep steps in, or None.
+    progress
+        See `jaxmeta.progress`.
+
+    Cost: reading each corpus twice, and for each source the cost of `leading_eigenpairs`.
+    """
+    _check(recipes, rule, alpha)
+    store = _files.Cache(None if cache is None else Path(cache))
+    say = progress or silent
+    # Without a cache corpora need no name that lasts.
+    key_of = _contents if cache else (lambda corpus: str(id(corpus)))
+    keys = [key_of(recipe.corpus) for recipe in recipes]
+    corpora = {key: recipe.corpus for key, recipe in zip(keys, recipes, strict=True)}
+    own = {key: _vocabulary(store, corpora[key], key, min_count, say) for key in corpora}
+    shared = join(list(own.values()), size=size)
+    built: dict[str, Source] = {}
+    for key, corpus in corpora.items():
+        places = own[key].tokens if unknown == "keep" else _occurrences(own[key], shared.words)
+        split = contiguous_halves(places) if contiguous else random_blocks(seed)
+        settings = {
+            "corpus": key,
+            "words": hashlib.sha256("\n".join(shared.words).encode()).hexdigest(),
+            "window": window,
+            "unknown": unknown,
+            "split": "contiguous" if contiguous else seed,
+        }
+        count = partial(
+            count_windows, corpus, shared, window=window, unknown=unknown, split=split, progress=say
+        )
+        # Counts are looked at only if a step that needs them is not in the cache.
+        counts = functools.cache(partial(_counts, store, settings, count))
+        for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
+            signal = partial(_signal, recipe, counts, weights)
+            own_settings = settings | {
+                "signal": _identity(recipe.signal) if cache else None,
+                "weights": None if weights is None else np.asarray(weights).tolist(),
+                "dtype": str(jnp.result_type(float)),
+            }
+            steps = _Steps(store, own_settings, signal, len(shared.words), tolerance, recipe, say)
+            built[recipe.name] = _source(steps, shared.words, alpha, rule)
+        counts.cache_clear()
+    return tuple(built[recipe.name] for recipe in recipes)
+
+
+def _source(steps: "_Steps", words: tuple[str, ...], alpha: float, rule: str) -> Source:
+    n, sigma, density = len(words), steps.noise(), steps.density()
+
+    def dimensions(eigenvalues: np.ndarray) -> int:
+        found = RULES[rule](jnp.asarray(eigenvalues, jnp.result_type(float)), sigma, alpha)
+        return max(1, int(found))
+
+    k, rank = dimensions(density.spectrum()), 0
+    while k > rank:
+        # More than wanted, as the density is an estimate; and not of every size, as each compiles.
+        rank = min(n, 16 * (2 + 9 * k // 128))
+        pairs = steps.eigenpairs(rank, density)
+        k = dimensions(pairs.spectrum)
+    magnitudes = jnp.asarray(np.abs(pairs.spectrum))
+    return Source(
+        name=steps.recipe.name,
+        words=words,
+        spectrum=Spectrum(fix_signs(pairs.vectors), jnp.abs(pairs.values)),
+        eigenvalues=pairs.spectrum,
+        sigma=sigma,
+        rank=int(usvt_rank(magnitudes, sigma=sigma, n=n)),
+        k=k,
+        alpha=alpha,
+        residual=float(jnp.max(pairs.residuals)),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Steps:
+    """What is known of one signal, step by step, from the cache if it is there."""
+
+    store: _files.Cache
+    settings: dict[str, Any]
+    signal: Callable[[str], csr_array]
+    n: int
+    tolerance: float
+    recipe: Recipe
+    progress: Progress
+
+    def say(self, stage: str, fraction: float) -> None:
+        self.progress(f"{self.recipe.name} {stage}", fraction)
+
+    @functools.cached_property
+    def multiply(self) -> Callable[[Array], Array]:
+        return multiply_by(self.signal("whole"))
+
+    def noise(self) -> float:
+        def make() -> dict[str, np.ndarray]:
+            self.say("noise", 0.0)
+            sigma = noise_std(self.signal("first"), self.signal("second"))
+            self.say("noise", 1.0)
+            return {"sigma": np.asarray(sigma)}
+
+        return float(self.store.arrays("noise", self.settings, make)["sigma"])
+
+    def density(self) -> Density:
+        def make() -> dict[str, np.ndarray]:
+            found = eigenvalue_density(self.multiply, n=self.n, key=jax.random.key(0))
+            return {name: np.asarray(x) for name, x in found._asdict().items()}
+
+        stored = self.store.arrays("density", self.settings, make)
+        return Density(jnp.asarray(stored["points"]), jnp.asarray(stored["counts"]))
+
+    def eigenpairs(self, rank: int, density: Density) -> Eigenpairs:
+        names = ("values", "vectors", "residuals", "products")
+
+        def make() -> dict[str, np.ndarray]:
+            found = leading_eigenpairs(
+                self.multiply,
+                n=self.n,
+                rank=rank,
+                key=jax.random.key(1),
+                tolerance=self.tolerance,
+                progress=self.say,
+            )
+            return {name: np.asarray(getattr(found, name)) for name in names}
+
+        settings = self.settings | {"rank": rank, "tolerance": self.tolerance}
+        stored = self.store.arrays("eigenpairs", settings, make)
+        values, vectors, residuals = (jnp.asarray(stored[name]) for name in names[:3])
+        return Eigenpairs(values, vectors, residuals, density, int(stored["products"]))
+
+
+def _signal(
+    recipe: Recipe,
+    counts: Callable[[], Counts],
+    weights: Sequence[float] | np.ndarray | None,
+    part: str,
+) -> csr_array:
+    """The signal of the whole corpus, or of its first or second half."""
+    made = recipe.signal(symmetric_window(getattr(counts(), part), weights=weights))
+    if not scipy.sparse.issparse(made):
+        raise TypeError(
+            f"signal of {recipe.name}: got a {type(made).__name__}, expected a SciPy sparse "
+            "matrix; use log_count, shifted_pmi or ppmi."
+        )
+    return made.astype(jnp.result_type(float))
+
+
+def _vocabulary(
+    store: _files.Cache, corpus: Corpus, key: str, min_count: int, say: Progress
+) -> Vocabulary:
+    def make() -> dict[str, np.ndarray]:
+        words, counts, tokens = build_vocabulary(corpus, min_count=min_count, progress=say)
+        text = np.frombuffer("\n".join(words).encode(), np.uint8)
+        return {"words": text, "counts": counts, "tokens": np.asarray(tokens)}
+
+    stored = store.arrays("vocabulary", {"corpus": key, "min_count": min_count}, make)
+    words = tuple(stored["words"].tobytes().decode().split("\n"))
+    return Vocabulary(words, stored["counts"], int(stored["tokens"]))
+
+
+def _counts(store: _files.Cache, settings: dict[str, Any], count: Callable[[], Counts]) -> Counts:
+    return from_arrays(store.arrays("counts", settings, lambda: to_arrays(count())))
+
+
+def _occurrences(vocabulary: Vocabulary, words: Sequence[str]) -> int:
+    """How many tokens are one of the words."""
+    counts = dict(zip(vocabulary.words, vocabulary.counts.tolist(), strict=True))
+    return sum(counts.get(word, 0) for word in words)
+
+
+def _check(recipes: Sequence[Recipe], rule: str, alpha: float) -> None:
+    names = [recipe.name for recipe in recipes]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(
+            f"recipes: got the names {names}, expected at least one, and all different; "
+            "name each source."
+        )
+    if rule not in RULES:
+        raise ValueError(f"rule: got {rule!r}, expected one of {', '.join(RULES)}; choose one.")
+    if not alpha >= 0:
+        raise ValueError(
+            f"alpha: got {alpha}, expected a number that is not negative; 0.5 is the paper's."
+        )
+    if rule == "rie" and alpha != 0.5:
+        raise ValueError(
+            f'alpha: got {alpha}, expected 0.5 with the rule "rie"; use the rule "ideal".'
+        )
+
+
+def _contents(corpus: Corpus) -> str:
+    """What a corpus holds and how it is read, in a word."""
+    files = [_files.digest(path) for path in paths_of(corpus.path)]
+    how = [_identity(corpus.tokenise), corpus.lines_are_documents, corpus.encoding]
+    return hashlib.sha256(json.dumps([VERSION, files, how]).encode()).hexdigest()
+
+
+def _identity(function: Callable[..., Any]) -> str:
+    """A name by which a function is known again in another run."""
+    if isinstance(function, partial):
+        given = [repr(x) for x in function.args]
+        given += [f"{name}={x!r}" for name, x in sorted(function.keywords.items())]
+        return f"{_identity(function.func)}({', '.join(given)})"
+    name = f"{function.__module__}.{function.__qualname__}"
+    if "<" in name:
+        raise ValueError(
+            f"cache: got {name}, expected functions that have a name of their own; define it at "
+            "the top of a module, or pass cache=None."
+        )
+    return name

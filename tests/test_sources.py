@@ -1,0 +1,273 @@
+"""From corpora to sources: against the same steps written out, and what the cache keeps."""
+
+import errno
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import IN_64_BIT, assert_close
+
+import jaxmeta
+from jaxmeta import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi, sources
+
+pytestmark = pytest.mark.skipif(
+    IN_64_BIT, reason="made of functions that both legs test; the 32-bit leg runs these"
+)
+
+SHIFTED = functools.partial(shifted_pmi, shift=2.0)
+SIZE = 40
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory):
+    """Two texts of one model."""
+    folder = tmp_path_factory.mktemp("corpora")
+    model = jaxmeta.latent_model(SIZE, rank=3, strength=0.5, seed=0)
+    for name, seed in (("a", 1), ("b", 2)):
+        text = jaxmeta.sample_tokens(model, tokens=60_000, documents=200, seed=seed)
+        jaxmeta.write_corpus(folder / f"{name}.txt", model, text)
+    return tuple(Corpus(folder / f"{name}.txt", lines_are_documents=True) for name in "ab")
+
+
+def recipes(corpora):
+    a, b = corpora
+    return [Recipe("GloVe", a, log_count), Recipe("SGNS", b, SHIFTED), Recipe("LSA", a, ppmi)]
+
+
+@pytest.fixture(scope="module")
+def built(corpora):
+    return build_sources(recipes(corpora), size=SIZE - 5, window=3)
+
+
+def test_sources_are_the_steps_written_out(corpora, built):
+    own = [jaxmeta.build_vocabulary(corpus) for corpus in corpora]
+    words = jaxmeta.intersection_vocabulary(own, size=SIZE - 5)
+    for recipe, source in zip(recipes(corpora), built, strict=True):
+        split = jaxmeta.random_blocks(0)
+        counts = jaxmeta.count_windows(recipe.corpus, words, window=3, split=split)
+        parts = [
+            recipe.signal(jaxmeta.symmetric_window(part)).toarray().astype(np.float64)
+            for part in (counts.whole, counts.first, counts.second)
+        ]
+        whole, first, second = parts
+        n = len(whole)
+        eigenvalues, vectors = np.linalg.eigh(whole)
+        order = np.argsort(-np.abs(eigenvalues))
+        sigma = np.linalg.norm(first - second) / (2 * n)
+        scale = np.abs(eigenvalues).max()
+        assert source.name == recipe.name
+        assert source.words == words.words
+        assert_close(source.sigma, sigma, scale=sigma)
+        assert_close(source.eigenvalues, eigenvalues[order], scale=scale, terms=64)
+        assert source.rank == np.sum(np.abs(eigenvalues) > 2 * sigma * n**0.5)
+        expected = jaxmeta.paper_dimension(
+            jnp.asarray(np.abs(eigenvalues[order])), sigma=sigma, n=n, alpha=0.5
+        )
+        assert source.k == int(expected)
+        assert source.residual < 1e-3
+        assert source.embedding.dtype == np.float32
+        top = vectors[:, order[: source.k]] * np.abs(eigenvalues[order[: source.k]]) ** 0.5
+        inner = np.asarray(source.embedding) @ np.asarray(source.embedding).T
+        assert_close(inner, top @ top.T, scale=scale, terms=256)
+        assert source.values.shape == (source.k,)
+
+
+def test_large_signals_take_the_iterative_way(corpora, built, monkeypatch):
+    """Where only some eigenpairs are computed the sources are the same, to the tolerance."""
+    monkeypatch.setattr(jaxmeta.eigen, "iterates", lambda n, rank: rank < n)
+    monkeypatch.setattr(jaxmeta.eigen, "DENSE", 4)
+    monkeypatch.setattr(jaxmeta.eigen, "BLOCK", 2)
+    monkeypatch.setattr(jaxmeta.eigen, "SURVEY", 4)
+    again = build_sources(recipes(corpora), size=SIZE - 5, window=3)
+    for source, expected in zip(again, built, strict=True):
+        assert source.k == expected.k
+        assert source.residual <= 1e-3
+        np.testing.assert_allclose(source.values, expected.values, rtol=1e-5)
+        assert len(source.eigenvalues) == SIZE - 5
+        assert abs(source.rank - expected.rank) <= 3
+
+
+@pytest.mark.parametrize("rule", sources.RULES)
+def test_every_rule(corpora, rule):
+    (source,) = build_sources(recipes(corpora)[:1], size=SIZE - 5, rule=rule)
+    assert 1 <= source.k <= SIZE - 5
+    assert source.embedding.shape == (SIZE - 5, source.k)
+
+
+def test_the_released_rule_is_one_less(corpora):
+    paper, released = (
+        build_sources(recipes(corpora)[:1], size=SIZE - 5, rule=rule)[0].k
+        for rule in ("paper", "released")
+    )
+    assert released == max(1, paper - 1)
+
+
+def test_contiguous_halves(corpora):
+    for unknown in ("keep", "skip"):
+        settings = {"size": SIZE - 10, "unknown": unknown, "contiguous": True}
+        (source,) = build_sources(recipes(corpora)[:1], **settings)
+        counted = jaxmeta.count_windows(
+            corpora[0],
+            jaxmeta.given_vocabulary(source.words),
+            unknown=unknown,
+            split=jaxmeta.contiguous_halves(places(corpora[0], source.words, unknown)),
+        )
+        halves = [
+            log_count(jaxmeta.symmetric_window(part)) for part in (counted.first, counted.second)
+        ]
+        assert_close(source.sigma, jaxmeta.noise_std(*halves), scale=source.sigma)
+
+
+def places(corpus, words, unknown):
+    tokens = corpus.path.read_text().split()
+    return len(tokens) if unknown == "keep" else sum(token in words for token in tokens)
+
+
+def test_weights_of_the_window(corpora):
+    weights = jaxmeta.inverse_distance(5)
+    (weighted,) = build_sources(recipes(corpora)[:1], size=SIZE - 5, weights=weights)
+    (plain,) = build_sources(recipes(corpora)[:1], size=SIZE - 5)
+    assert weighted.spectrum.values[0] < plain.spectrum.values[0]
+
+
+class Calls:
+    """Count the steps that are really taken."""
+
+    STEPS = (
+        "build_vocabulary", "count_windows", "noise_std", "eigenvalue_density",
+        "leading_eigenpairs",
+    )  # fmt: skip
+
+    def __init__(self, monkeypatch):
+        self.made = dict.fromkeys(self.STEPS, 0)
+        for name in self.STEPS:
+            monkeypatch.setattr(sources, name, self.counted(name, getattr(sources, name)))
+
+    def counted(self, name, function):
+        def call(*arguments, **options):
+            self.made[name] += 1
+            return function(*arguments, **options)
+
+        return call
+
+    def taken(self):
+        made, self.made = tuple(self.made.values()), dict.fromkeys(self.STEPS, 0)
+        return made
+
+
+def same(one, other):
+    for x, y in zip(one, other, strict=True):
+        assert (x.name, x.words, x.sigma, x.rank, x.k) == (y.name, y.words, y.sigma, y.rank, y.k)
+        np.testing.assert_array_equal(x.embedding, y.embedding)
+
+
+def test_the_cache_repeats_only_what_has_changed(corpora, tmp_path, monkeypatch):
+    calls = Calls(monkeypatch)
+    build = functools.partial(
+        build_sources, recipes(corpora), size=SIZE - 5, window=3, cache=tmp_path / "cache"
+    )
+    first = build()
+    assert calls.taken() == (2, 2, 3, 3, 3)
+    same(build(), first)
+    assert calls.taken() == (0, 0, 0, 0, 0)
+    build(alpha=0.75)  # the ranks may differ, and nothing before them
+    assert calls.taken()[:4] == (0, 0, 0, 0)
+    build(seed=1)
+    assert calls.taken()[:3] == (0, 2, 3)
+    build(size=SIZE - 6)
+    assert calls.taken()[:4] == (0, 2, 3, 3)
+    build(weights=(1.0, 0.5, 0.25))
+    assert calls.taken()[:4] == (0, 0, 3, 3)
+    build(min_count=2)
+    assert calls.taken()[0] == 2
+
+
+def test_files_are_known_by_what_they_hold(corpora, tmp_path, monkeypatch):
+    calls = Calls(monkeypatch)
+    copy = tmp_path / "other name.txt"
+    copy.write_bytes(corpora[0].path.read_bytes())
+    settings = {"size": SIZE - 5, "cache": tmp_path / "cache"}
+    first = build_sources(recipes(corpora)[:1], **settings)
+    calls.taken()
+    moved = Recipe("GloVe", Corpus(copy, lines_are_documents=True), log_count)
+    same(build_sources([moved], **settings), first)
+    assert calls.taken() == (0, 0, 0, 0, 0)
+    copy.write_text(copy.read_text() + "ba " * 50)
+    build_sources([moved], **settings)
+    assert calls.taken() == (1, 1, 1, 1, 1)
+
+
+def test_an_interrupted_run_goes_on(corpora, tmp_path, monkeypatch):
+    settings = {"size": SIZE - 5, "cache": tmp_path / "cache"}
+    with monkeypatch.context() as patch:
+        patch.setattr(sources, "leading_eigenpairs", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build_sources(recipes(corpora), **settings)
+    calls = Calls(monkeypatch)
+    whole = build_sources(recipes(corpora), **settings)
+    assert calls.taken() == (0, 1, 2, 2, 3)  # counts of b, and all but the first noise and density
+    same(whole, build_sources(recipes(corpora), size=SIZE - 5))
+
+
+def interrupted(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_a_full_disk_loses_nothing(corpora, tmp_path, monkeypatch):
+    settings = {"size": SIZE - 5, "cache": tmp_path / "cache"}
+    build_sources(recipes(corpora)[:1], **settings)
+    kept = {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()}
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "savez", full)
+        with pytest.raises(OSError, match=r"could not be written .* free some space"):
+            build_sources(recipes(corpora)[:1], seed=5, **settings)
+    assert {path: path.read_bytes() for path in (tmp_path / "cache").iterdir()} == kept
+
+
+def full(file, **_):
+    with open(file, "wb") as stream:
+        stream.write(b"half")
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_functions_without_a_name(corpora, tmp_path):
+    recipe = Recipe("GloVe", corpora[0], lambda counts: log_count(counts))
+    (source,) = build_sources([recipe], size=SIZE - 5)
+    (expected,) = build_sources(recipes(corpora)[:1], size=SIZE - 5)
+    assert source.sigma == expected.sigma
+    with pytest.raises(ValueError, match=r"cache: got .*<lambda>.* pass cache=None"):
+        build_sources([recipe], size=SIZE - 5, cache=tmp_path)
+
+
+def dense(counts):
+    return jnp.asarray(log_count(counts).toarray())
+
+
+def test_bad_input(corpora, tmp_path, hooked):
+    one = recipes(corpora)[:1]
+
+    def rejected(message, *arguments, error=ValueError, **options):
+        with pytest.raises(error, match=message):
+            build_sources(*arguments, **options)
+
+    rejected("recipes: got the names \\[\\]", [])
+    rejected("recipes: got the names .*GloVe.*GloVe", one * 2)
+    rejected("rule: got 'best', expected one of paper, released", one, rule="best")
+    rejected("alpha: got -1.0", one, alpha=-1.0)
+    rejected('alpha: got 0.25, expected 0.5 with the rule "rie"', one, alpha=0.25, rule="rie")
+    rejected("size: got 99, expected at most 40", one, size=99)
+    rejected("window: got 0", one, size=SIZE, window=0)
+    tiny = tmp_path / "tiny.txt"
+    tiny.write_text("a b c d e f g")
+    rejected("split: got no pair of words", [Recipe("x", Corpus(tiny), ppmi)], size=3)
+    if not hooked:
+        wrong = Recipe("x", corpora[0], dense)
+        rejected("signal of x: got a .*, expected a SciPy", [wrong], size=SIZE, error=TypeError)
+
+
+def test_progress_names_sources(corpora):
+    stages = {}
+    build_sources(recipes(corpora), size=SIZE, progress=stages.__setitem__)
+    assert {"vocabulary", "counts", "GloVe noise", "SGNS noise", "LSA noise"} <= set(stages)
+    assert set(stages.values()) == {1.0}

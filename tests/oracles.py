@@ -3,6 +3,8 @@
 Complements are written out and n x n matrices are formed: slow, and easy to believe.
 """
 
+import math
+import operator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -119,12 +121,17 @@ def tight(ideal, sources, weights, alpha, source_alphas, order):
 
 
 def source_weight(a, b):
-    """The c that minimises |a - c^2 b|, by non-negative least squares on c^2; 0 for b = 0."""
-    if not b.any() or not a.any():
+    """The c that minimises |a - c^2 b|, from the normal equation in exact numbers; 0 for b = 0.
+
+    SciPy's nnls is no oracle here: it takes a product of 1e-24 beside one of 1e24 for nothing.
+    """
+    if not b.any():
         return 0.0
-    # In units of their own: the solver takes what is tiny for nothing.
-    (square,), _ = scipy.optimize.nnls((b / b.max())[:, None], a / a.max())
-    return np.sqrt(square) * np.sqrt(a.max()) / np.sqrt(b.max())
+    a, b = ([Fraction(float(x)) for x in values] for values in (a, b))
+    square = sum(map(operator.mul, a, b)) / sum(x * x for x in b)
+    # A square root by halves of the exponent, as the square may be below the smallest float.
+    exponent = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    return math.ldexp(math.sqrt(square / Fraction(2) ** (2 * exponent)), exponent)
 
 
 def best_magnitude(a, b):

@@ -9,7 +9,7 @@ READY  := $(VENV)/ready
 $(READY): pyproject.toml
 	python3 -m venv $(VENV)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable ".[plot,test,dev]"
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable ".[all,test,dev]"
 	touch $@
 
 demo: $(READY)

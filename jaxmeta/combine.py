@@ -1,18 +1,44 @@
-r"""Meta-embeddings from sources.
+r"""Meta-embeddings from sources, without training.
 
-Sources travel as a tuple of $(n, k_j)$ arrays whose rows stand for the same words.
+Sources travel as a tuple of $(n, k_j)$ arrays whose rows stand for the same words. Where some lack
+words, `present` is an $(n, N)$ array of booleans: whether source $j$ has word $w$. What stands in
+the row of a word that a source lacks is ignored, NaN too, and counts as zeros; None means that all
+words are present. A word that no source has gets zeros.
+
+* `concatenate` keeps everything: inner products add up, and no source needs to know the others.
+* `average` keeps the width of the widest source, and depends on the basis of each: `principal_axes`
+  and `rotated_average` choose one.
+* `svd_reduce` is the best $k$-dimensional stand-in for the concatenation.
+
+Axes are right singular vectors, by a QR decomposition and an SVD of its triangle. The Gram matrix
+would be cheaper, but a singular value $s$ keeps a relative accuracy of $\epsilon(s_1/s)^2$ there:
+in float32 all below $s_1/3000$ are lost. Here it is $\epsilon s_1/s$. Axes of equal singular
+values, and those of value 0, are not unique, and some are returned. What does not depend on that
+choice, such as inner products and losses, has the right value and the right derivatives even there.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Real
+from jax import lax
+from jaxtyping import Array, Bool, Float, Real
 
 from jaxmeta import _checks
-from jaxmeta.linalg import matmul, procrustes
+from jaxmeta.linalg import matmul, power_of_two, procrustes, safe_sqrt
+from jaxmeta.spectral import fix_signs
 
-__all__ = ["concatenate", "rotate"]
+__all__ = [
+    "RotatedAverage",
+    "average",
+    "concatenate",
+    "principal_axes",
+    "rotate",
+    "rotated_average",
+    "svd_reduce",
+]
 
 
 @jax.jit
@@ -31,10 +57,7 @@ def concatenate(
     [[2. 3. 4.]
      [2. 3. 4.]]
     """
-    _checks.sources("sources", sources)
-    for j, source in enumerate(sources):
-        _checks.array(f"sources[{j}]", source, 2)
-        _checks.same_rows(**{"sources[0]": sources[0], f"sources[{j}]": source})
+    sources = known(sources)
     if weights is None:
         return jnp.concatenate(sources, axis=1)
     _checks.numbers_per_source("weights", weights, [source.shape[1] for source in sources])
@@ -43,6 +66,112 @@ def concatenate(
         for source, c in zip(sources, weights, strict=True)
     ]
     return jnp.concatenate(weighted, axis=1)
+
+
+@jax.jit
+def average(
+    sources: Sequence[Float[Array, "n _"]], *, present: Bool[Array, "n N"] | None = None
+) -> Float[Array, "n _"]:
+    r"""Mean of the sources, AVG, each padded with zeros to the width of the widest.
+
+    The mean for a word is over the sources that have it. Inner products of the mean contain those
+    *between* sources, so it depends on the basis of each source and on the signs of its columns,
+    which are arbitrary in singular vectors. `decompose` and `principal_axes` have one convention:
+    the largest entry of each column is positive. `rotated_average` asks the sources instead.
+    Nothing is normalised. Cost: $O(nK)$. Reference: `coates18`.
+
+    >>> import jax.numpy as jnp
+    >>> print(average((jnp.array([[2.0], [4.0]]), jnp.array([[4.0, 6.0], [0.0, 2.0]]))))
+    [[3. 3.]
+     [2. 1.]]
+    """
+    sources = known(sources, present)
+    width = max(source.shape[1] for source in sources)
+    padded = [jnp.pad(source, ((0, 0), (0, width - source.shape[1]))) for source in sources]
+    total = jnp.sum(jnp.stack(padded), axis=0)
+    if present is None:
+        return total / len(sources)
+    count = jnp.sum(present, axis=1, keepdims=True, dtype=total.dtype)
+    return total / jnp.maximum(count, 1)
+
+
+@jax.jit
+def principal_axes(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
+    r"""`source` turned to its principal axes: $US$, for $E = USV^\top$.
+
+    Columns are orthogonal, the longest first, and the largest entry of each is positive. It changes
+    no inner product. Averages and weights of single dimensions need such a basis, and vectors from
+    a file have none. Nothing is centred.
+
+    Cost: $O(nk^2)$.
+
+    >>> import jax.numpy as jnp
+    >>> print(principal_axes(jnp.array([[0.0, -1.0], [2.0, 0.0], [2.0, 0.0]])).round(3))
+    [[0. 1.]
+     [2. 0.]
+     [2. 0.]]
+    """
+    _checks.array("source", source, 2)
+    return matmul(source, right_axes(source, source.shape[1]))
+
+
+@jax.jit(static_argnames="k")
+def svd_reduce(
+    sources: Sequence[Float[Array, "n _"]],
+    *,
+    k: int,
+    weights: Sequence[Real[Array, "..."] | float] | Real[Array, " N"] | None = None,
+    present: Bool[Array, "n N"] | None = None,
+) -> Float[Array, "n k"]:
+    r"""The concatenation in `k` dimensions: $U_kS_k = CV_k$, for $C = [E_1C_1 \ldots E_NC_N]$.
+
+    Of all $k$-dimensional embeddings, its inner products are closest to those of the weighted
+    concatenation (`weights` as in `concatenate`); at $k = K$ they are the same. Nothing is centred.
+    Where singular values $k$ and $k + 1$ coincide the best one is not unique, and derivatives mean
+    nothing.
+
+    Cost: $O(nK^2)$. Reference: `eckart36`.
+
+    >>> import jax.numpy as jnp
+    >>> sources = (jnp.array([[3.0], [0.0]]), jnp.array([[4.0], [1.0]]))
+    >>> reduced = svd_reduce(sources, k=1)
+    >>> print(reduced.shape, f"{jnp.sum(reduced**2):.2f} of {3**2 + 4**2 + 1**2}")
+    (2, 1) 25.65 of 26
+    """
+    whole = concatenate(known(sources, present), weights)
+    _checks.integer("k", k, least=1, most=whole.shape[1], of="the concatenation")
+    return matmul(whole, right_axes(whole, k))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def right_axes(x: Float[Array, "n m"], k: int) -> Float[Array, "m k"]:
+    """The k leading right singular vectors v of x, with the signs for which x v has its own."""
+    _, _, vt = jnp.linalg.svd(jnp.linalg.qr(x, mode="r"))
+    v = vt[:k].T
+    image = matmul(x, v)
+    flipped = jnp.any(fix_signs(image) != image, axis=0, keepdims=True)
+    return jnp.where(flipped, -v, v)
+
+
+@right_axes.defjvp
+def _right_axes_jvp(k, primals, tangents):
+    (x,), (dx,) = primals, tangents
+    v = right_axes(x, x.shape[1])
+    scale = power_of_two(jnp.max(jnp.abs(x)))
+    image, change = matmul(x, v) / scale, matmul(dx, v) / scale
+    product = matmul(image.T, change)
+    values = safe_sqrt(jnp.sum(image**2, axis=0))
+    here, there = values[None, :k], values[:, None]
+    # Axes of one value may turn among themselves: nothing that is unique depends on how.
+    apart = jnp.abs(here - there) > rounding(x) * jnp.max(values)
+    gap = jnp.where(apart, (here - there) * (here + there), 1)
+    turn = jnp.where(apart, (product + product.T)[:, :k] / gap, 0)
+    return v[:, :k], matmul(v, turn)
+
+
+def rounding(x: Float[Array, "n m"]) -> float:
+    """What singular values of x are uncertain by, relative to the largest."""
+    return float(4 * x.shape[1] ** 0.5 * jnp.finfo(x.dtype).eps)
 
 
 @jax.jit
@@ -65,3 +194,105 @@ def rotate(source: Float[Array, "n k"], reference: Float[Array, "n m"]) -> Float
     _checks.array("reference", reference, 2)
     _checks.same_rows(source=source, reference=reference)
     return matmul(source, procrustes(source, reference))
+
+
+class RotatedAverage(NamedTuple):
+    """A mean of sources after rotation."""
+
+    embedding: Float[Array, "n m"]
+    """The mean, in the basis of the widest source."""
+    rotations: tuple[Float[Array, "_ m"], ...]
+    """One for each source, with orthonormal rows; that of the (first) widest is the identity."""
+    change: Float[Array, ""]
+    """By how much the agreement grew in the last step, relative to itself: 0 at convergence."""
+
+
+@jax.jit(static_argnames="steps")
+def rotated_average(
+    sources: Sequence[Float[Array, "n _"]],
+    *,
+    present: Bool[Array, "n N"] | None = None,
+    steps: int = 20,
+) -> RotatedAverage:
+    r"""Mean of the sources after rotations that bring them as close together as they can be.
+
+    $$\min_{Q_1, \ldots, Q_N} \sum_{i<j} \|E_iQ_i - E_jQ_j\|_F^2, \qquad Q_jQ_j^\top = I$$
+
+    over the words that both sources of a pair have (generalised orthogonal Procrustes). All sources
+    are first rotated onto the widest, then each in turn onto the sum of the others, `steps` times.
+    No step increases the sum; its part that rotations can change is the agreement
+    $\sum_{i<j}\langle E_iQ_i, E_jQ_j\rangle$. Two sources need no step beyond the first rotation;
+    for more, there may be local optima. Unlike `average`, it does not depend on the basis of a
+    source, except that the result is in that of the widest.
+
+    Cost: $O(nK^2)$, and $O(K^2m)$ and $N$ SVDs of $k_j \times m$ matrices for each step, $m$ the
+    largest width. References: `gower75`, `jawanpuria20`, `he20`.
+
+    >>> import jax.numpy as jnp
+    >>> e = jnp.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    >>> found = rotated_average((e, -e[:, ::-1]))
+    >>> print(f"{jnp.abs(found.embedding - e).max():.3f}")
+    0.000
+    """
+    _checks.integer("steps", steps, least=1)
+    sources = known(sources, present)
+    widths = [source.shape[1] for source in sources]
+    width, widest = max(widths), widths.index(max(widths))
+    grams = [[matmul(e.T, f) for f in sources] for e in sources]
+    zeros = [jnp.zeros((k, width), sources[0].dtype) for k in widths]
+
+    def pull(rotations, j):
+        """What the other sources, as they are rotated, look like to source j."""
+        return sum(
+            (matmul(grams[j][i], q) for i, q in enumerate(rotations) if i != j), start=zeros[j]
+        )
+
+    def turned(x):
+        return procrustes(jnp.eye(x.shape[0], dtype=x.dtype), x)
+
+    def agreement(rotations):
+        return sum(jnp.sum(q * pull(rotations, j)) for j, q in enumerate(rotations)) / 2
+
+    def step(rotations, _):
+        for j in range(len(widths)):
+            rotations = (*rotations[:j], turned(pull(rotations, j)), *rotations[j + 1 :])
+        return rotations, agreement(rotations)
+
+    eye = jnp.eye(width, dtype=sources[0].dtype)
+    start = tuple(eye if j == widest else turned(grams[j][widest]) for j, _ in enumerate(widths))
+    rotations, agreements = lax.scan(step, start, length=steps)
+    last, before = agreements[-1], jnp.append(agreement(start), agreements)[-2]
+    change = jnp.where(last == 0, 0, (last - before) / jnp.where(last == 0, 1, last))
+    # All rotations may be followed by one more: the one that leaves the widest source alone.
+    back = rotations[widest].T
+    rotations = tuple(eye if j == widest else matmul(q, back) for j, q in enumerate(rotations))
+    images = tuple(matmul(source, q) for source, q in zip(sources, rotations, strict=True))
+    return RotatedAverage(average(images, present=present), rotations, change)
+
+
+def known(
+    sources: Sequence[Float[Array, "n _"]], present: Bool[Array, "n N"] | None = None
+) -> tuple[Float[Array, "n _"], ...]:
+    """The sources after checks, with zeros for words that are not present."""
+    _checks.sources("sources", sources)
+    for j, source in enumerate(sources):
+        _checks.array(f"sources[{j}]", source, 2)
+        _checks.same_rows(**{"sources[0]": sources[0], f"sources[{j}]": source})
+    if present is None:
+        return tuple(sources)
+    expected = (sources[0].shape[0], len(sources))
+    if getattr(present, "dtype", None) != jnp.bool_:
+        kind = f"dtype {present.dtype}" if hasattr(present, "dtype") else type(present).__name__
+        raise TypeError(
+            f"present: got {kind}, expected an array of bool; "
+            "pass present[w, j], whether source j has word w."
+        )
+    if present.shape != expected:
+        raise ValueError(
+            f"present: got shape {present.shape}, expected {expected}, words by sources; "
+            "pass present[w, j], whether source j has word w."
+        )
+    return tuple(
+        jnp.where(jnp.broadcast_to(present[:, j : j + 1], source.shape), source, 0)
+        for j, source in enumerate(sources)
+    )

@@ -1,0 +1,344 @@
+r"""Sources with different words, brought to the same rows.
+
+Vector files seldom list the same words, and never in the same order. `align` finds the words that
+all files have, or those that any has, and gives one array per file with a row for each. It says how
+many words each file has of the result. Where a file lacks a word, its row is zero, the mean of the
+rows that it has, or a prediction from the files that do have the word: `predict_missing` fits a
+linear map for each ordered pair of sources, by ridge regression on the words that both have.
+
+The words of the result come in the order of the first source, then those that are new in the
+second, and so on.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_factor, cho_solve
+from jaxtyping import Array, Bool, Float, Real
+
+from jaxmeta import _checks
+from jaxmeta.linalg import matmul, power_of_two
+from jaxmeta.progress import Progress, silent
+from jaxmeta.vectors import Vectors
+
+__all__ = ["Aligned", "Coverage", "align", "predict_missing"]
+
+RIDGE = 0.1  # hardly felt with many common words, and needed with as few as dimensions
+SHOWN = 3  # words of each source in a message
+
+
+class Coverage(NamedTuple):
+    """How much of the result one source covers."""
+
+    name: str
+    words: int
+    """Words that the source came with."""
+    found: int
+    """Words of the result that it has."""
+    share: float
+    """Those, as a share of the words of the result."""
+    filled: int
+    """Words of the result that it lacks."""
+    how: str
+    """What stands in their rows: "zero", "mean", "predict", or "" if it lacks none."""
+
+
+class Aligned(NamedTuple):
+    """Sources whose rows stand for the same words."""
+
+    words: tuple[str, ...]
+    """One per row."""
+    sources: tuple[Float[Array, "n _"], ...]
+    """One array per source, all of one dtype."""
+    present: Bool[Array, "n N"]
+    """Whether a source came with a word; if not, its row is filled in."""
+    coverage: tuple[Coverage, ...]
+    """One per source."""
+
+    def report(self) -> str:
+        """A table: what each source has of the words, and what is filled in."""
+        width = max(len("source"), *(len(each.name) for each in self.coverage))
+        lines = [f"{'source':<{width}}{'its words':>12}{'of these':>12}{'share':>8}   filled in"]
+        for each in self.coverage:
+            filled = f"{each.filled:,} by {each.how}" if each.filled else "none"
+            counts = f"{each.words:>12,}{each.found:>12,}{each.share:>8.1%}"
+            lines.append(f"{each.name:<{width}}{counts}   {filled}")
+        return "\n".join([f"{len(self.words):,} words", *lines])
+
+    def __repr__(self) -> str:
+        return self.report()
+
+
+def align(
+    sources: Sequence[Vectors],
+    *,
+    vocabulary: Literal["intersection", "union"] = "intersection",
+    missing: Literal["zero", "mean", "predict"] = "zero",
+    ridge: float = RIDGE,
+    names: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> Aligned:
+    r"""One array per source with the same words in its rows.
+
+    `vocabulary` is the words of all sources or those of any. In a union words are missing here and
+    there: `missing` says what their rows are. "zero" takes no side: the source adds nothing to an
+    inner product with that word. "mean" is the mean of the source's rows. "predict" is
+    `predict_missing`, with its `ridge`. In an intersection nothing is missing.
+
+    `names` are for the table of coverage and for errors. `progress` is called with "align" and the
+    fraction of the sources that are done, and with "predict" if there is something to predict.
+
+    float16 becomes float32; if any source is float64, all are, where JAX has it. Values that are
+    not finite raise, as do a word that a source has twice, sources without a common word in an
+    intersection, and words that nothing can predict.
+
+    Cost: $O(nK)$ and a dictionary of the words of each source; memory for the result and one source
+    more. For "predict" see there.
+
+    >>> import numpy as np
+    >>> from jaxmeta.vectors import Vectors
+    >>> first = Vectors(("a", "b"), np.array([[1.0], [2.0]]))
+    >>> second = Vectors(("c", "b"), np.array([[3.0, 4.0], [5.0, 6.0]]))
+    >>> print(align((first, second)).words)
+    ('b',)
+    >>> both = align((first, second), vocabulary="union", names=("first", "second"))
+    >>> print(both)
+    3 words
+    source   its words    of these   share   filled in
+    first            2           2   66.7%   1 by zero
+    second           2           2   66.7%   1 by zero
+    >>> print(both.sources[1])
+    [[0. 0.]
+     [5. 6.]
+     [3. 4.]]
+    """
+    names = _check_sources(sources, names)
+    _check_choice("vocabulary", vocabulary, ("intersection", "union"))
+    _check_choice("missing", missing, ("zero", "mean", "predict"))
+    _checks.positive("ridge", ridge, f"pass a small share, such as {RIDGE}")
+    progress = progress or silent
+    words, rows = _common_rows(sources, names, vocabulary)
+    present = np.stack([row >= 0 for row in rows], axis=1)
+    if missing == "predict":
+        _check_reach(words, present, names)
+    widest = np.result_type(np.float32, *(source.matrix.dtype for source in sources))
+    dtype = jax.dtypes.canonicalize_dtype(widest)
+    arrays = []
+    for j, (source, row) in enumerate(zip(sources, rows, strict=True)):
+        values = source.matrix[row].astype(dtype, copy=False)
+        if not present[:, j].all():
+            fill = source.matrix.mean(axis=0, dtype=np.float64) if missing == "mean" else 0
+            values[~present[:, j]] = fill
+        arrays.append(jnp.asarray(values))
+        progress("align", (j + 1) / len(sources))
+    lacking = np.flatnonzero(~present.all(axis=0)).tolist() if missing == "predict" else []
+    given = tuple(arrays)
+    for done, j in enumerate(lacking, start=1):
+        arrays[j] = _filled(given, jnp.asarray(present), ridge, j)
+        progress("predict", done / len(lacking))
+    found = present.sum(axis=0)
+    coverage = tuple(
+        Coverage(
+            name,
+            words=len(source.words),
+            found=int(count),
+            share=float(count / len(words)),
+            filled=int(len(words) - count),
+            how=missing if count < len(words) else "",
+        )
+        for name, source, count in zip(names, sources, found, strict=True)
+    )
+    return Aligned(words, tuple(arrays), jnp.asarray(present), coverage)
+
+
+def _common_rows(
+    sources: Sequence[Vectors], names: Sequence[str], vocabulary: str
+) -> tuple[tuple[str, ...], list[np.ndarray]]:
+    """Words of the result, and the row that each has in each source, -1 if none."""
+    indices = []
+    for j, source in enumerate(sources):
+        index = {word: row for row, word in enumerate(source.words)}
+        if len(index) < len(source.words):
+            seen = enumerate(source.words)
+            row, word = next((row, word) for row, word in seen if index[word] != row)
+            raise ValueError(
+                f"sources[{j}].words: got {word!r} in rows {row} and {index[word]} of {names[j]}, "
+                "expected every word once; drop or merge such rows."
+            )
+        indices.append(index)
+    if vocabulary == "union":
+        words = tuple(dict.fromkeys(itertools.chain.from_iterable(indices)))
+    else:
+        words = tuple(w for w in indices[0] if all(w in index for index in indices[1:]))
+    if not words:
+        raise ValueError(
+            f"sources: got no word that all have ({_samples(sources, names)}), expected at least "
+            "one; lower-case the words if they differ in case, or pass vocabulary='union'."
+        )
+    rows = [np.fromiter((i.get(w, -1) for w in words), np.intp, len(words)) for i in indices]
+    return words, rows
+
+
+def _samples(sources: Sequence[Vectors], names: Sequence[str]) -> str:
+    """The first words of each source."""
+    shown = (
+        f"{name} has " + ", ".join(map(repr, source.words[:SHOWN]))
+        for name, source in zip(names, sources, strict=True)
+    )
+    return "; ".join(shown)
+
+
+def predict_missing(
+    sources: Sequence[Float[Array, "n _"]],
+    present: Bool[Array, "n N"],
+    *,
+    ridge: Real[Array, ""] | float = RIDGE,
+) -> tuple[Float[Array, "n _"], ...]:
+    r"""Sources with the rows of missing words predicted from the sources that have the word.
+
+    For each ordered pair of sources $(i, j)$, with $X$ and $Y$ the rows of $E_i$ and $E_j$ for the
+    words that both have, less their means $\bar x$ and $\bar y$,
+
+    $$W_{ij} = (X^\top X + rI)^{-1}X^\top Y, \qquad
+      \hat e_j(w) = \frac1{|I_w|}\sum_{i \in I_w} \bar y_{ij} + W_{ij}^\top(e_i(w) - \bar x_{ij}),$$
+
+    $I_w$ the sources that have $w$ and share a word with $j$. $r$ is `ridge` times the mean
+    diagonal entry of $X^\top X$, so that the scale of a source does not matter. Regressions are
+    centred since embeddings have a common direction: the ridge draws a prediction towards the mean
+    vector, not towards 0, and adding a vector to all rows of a source changes no other. One common
+    word, or an endless `ridge`, predicts the mean.
+
+    Rows that are present come back as they are, to the bit. What stands in the others is never
+    read, NaN included. A word that nothing can predict gets NaN: no source has it, or those that
+    do share no word with $j$. A prediction is shorter than a vector that was learned: normalise
+    rows afterwards if lengths matter.
+
+    Cost: $O(n(k_i^2 + k_ik_j) + k_i^3)$ for each pair; memory for a few copies of the sources.
+    Reference: `yin16`.
+
+    >>> import jax.numpy as jnp
+    >>> x = jnp.array([[1.0], [2.0], [3.0], [4.0]])
+    >>> y = (2 * x + 1).at[3].set(jnp.nan)
+    >>> present = jnp.array([[True, True], [True, True], [True, True], [True, False]])
+    >>> print(predict_missing((x, y), present, ridge=1e-6)[1][3].round(3))
+    [9.]
+    """
+    _checks.sources("sources", sources)
+    for j, source in enumerate(sources):
+        _checks.array(f"sources[{j}]", source, 2)
+        _checks.same_rows(**{"sources[0]": sources[0], f"sources[{j}]": source})
+    _check_present(present, (sources[0].shape[0], len(sources)))
+    _checks.positive("ridge", ridge, f"pass a small share, such as {RIDGE}")
+    return tuple(_filled(tuple(sources), present, ridge, j) for j in range(len(sources)))
+
+
+@jax.jit(static_argnames="target")
+def _filled(
+    sources: tuple[Array, ...], present: Array, ridge: Array | float, target: int
+) -> Float[Array, "n k"]:
+    """One source with its missing rows predicted."""
+    y, has = sources[target], present[:, target]
+    total, votes = jnp.zeros_like(y), jnp.zeros_like(y, shape=(y.shape[0], 1))
+    for i, x in enumerate(sources):
+        if i == target:
+            continue
+        common = (present[:, i] & has)[:, None]
+        helps = present[:, i, None] & jnp.any(common)
+        # Rows to be ignored are replaced before anything is done with them, so that NaN in them
+        # reaches neither sums nor derivatives.
+        predicted = _regression(jnp.where(helps, x, 0), y, common, ridge)
+        total = total + jnp.where(helps, predicted, 0)
+        votes = votes + helps.astype(y.dtype)
+    mean = jnp.where(votes > 0, total / jnp.maximum(votes, 1), jnp.nan)
+    return jnp.where(has[:, None], y, mean)
+
+
+def _regression(x: Array, y: Array, common: Array, ridge: Array | float) -> Array:
+    """Values at all rows of x of the centred ridge regression on the `common` rows."""
+    x = x / power_of_two(jnp.max(jnp.abs(x)))  # so that squares neither overflow nor vanish
+    count = jnp.maximum(jnp.sum(common.astype(x.dtype)), 1)
+
+    def mean(rows):
+        return jnp.sum(jnp.where(common, rows, 0), axis=0, keepdims=True) / count
+
+    centre, level = mean(x), mean(y)
+    a, b = (jnp.where(common, rows - m, 0) for rows, m in ((x, centre), (y, level)))
+    gram = matmul(a.T, a)
+    unit = jnp.trace(gram) / gram.shape[0]
+    # Without spread the map is 0, whatever it is divided by.
+    shift = jnp.asarray(ridge, x.dtype) * jnp.where(unit == 0, 1, unit)
+    factor = cho_factor(gram + shift * jnp.eye(gram.shape[0], dtype=x.dtype))
+    return level + matmul(x - centre, cho_solve(factor, matmul(a.T, b)))
+
+
+def _check_present(present: object, shape: tuple[int, int]) -> None:
+    if getattr(present, "dtype", None) != np.bool_:
+        kind = getattr(present, "dtype", type(present).__name__)
+        raise TypeError(f"present: got {kind}, expected a bool array; compare, as in counts > 0.")
+    if present.shape != shape:  # type: ignore[attr-defined]
+        raise ValueError(
+            f"present: got shape {present.shape}, expected {shape}; "  # type: ignore[attr-defined]
+            "pass a row per word and a column per source."
+        )
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        expected = " or ".join(map(repr, choices))
+        raise ValueError(f"{name}: got {value!r}, expected {expected}; pass one of these.")
+
+
+def _check_sources(sources: Any, names: Sequence[str] | None) -> tuple[str, ...]:
+    """Raise unless `sources` are words with finite vectors; return their names."""
+    if isinstance(sources, Vectors):  # which is a sequence too
+        raise TypeError(
+            "sources: got a Vectors, expected a tuple with one Vectors per source; "
+            "put a single source in a tuple: (source,)."
+        )
+    _checks.sources("sources", sources)
+    names = tuple(names) if names else tuple(f"source {j}" for j in range(len(sources)))
+    _checks.count("names", names, len(sources))
+    for j, source in enumerate(sources):
+        if not isinstance(source, Vectors):
+            kind = type(source).__name__
+            raise TypeError(
+                f"sources[{j}]: got a {kind}, expected a Vectors; read one with read_vectors."
+            )
+        matrix, count = source.matrix, len(source.words)
+        if matrix.ndim != 2 or len(matrix) != count or matrix.size == 0:
+            raise ValueError(
+                f"sources[{j}]: got {count} words and a matrix of shape {matrix.shape} in "
+                f"{names[j]}, expected a row per word and at least one; read it again."
+            )
+        if not jnp.issubdtype(matrix.dtype, jnp.floating):
+            raise TypeError(
+                f"sources[{j}].matrix: got dtype {matrix.dtype}, expected floats; "
+                "cast it with .astype(np.float32)."
+            )
+        with np.errstate(invalid="ignore"):  # infinities of both signs have no sum
+            wrong = ~np.isfinite(matrix.sum(axis=1, dtype=np.float64))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"sources[{j}].matrix: got a value that is not finite in row {row} "
+                f"({source.words[row]!r} of {names[j]}), expected numbers; drop the word."
+            )
+    return names
+
+
+def _check_reach(words: tuple[str, ...], present: np.ndarray, names: tuple[str, ...]) -> None:
+    """Raise if a word is missing that no source can predict."""
+    counts = present.astype(np.float64)
+    linked = counts.T @ counts > 0
+    lost = ~present & (counts @ linked == 0)
+    for j in np.flatnonzero(lost.any(axis=0)):
+        shown = ", ".join(repr(words[w]) for w in np.flatnonzero(lost[:, j])[:SHOWN])
+        raise ValueError(
+            f"missing: got 'predict' for {lost[:, j].sum():,} words such as {shown} that "
+            f"{names[j]} lacks, expected a source that has them and shares words with {names[j]}; "
+            "pass missing='zero' or 'mean', or vocabulary='intersection'."
+        )

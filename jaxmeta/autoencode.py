@@ -1,0 +1,430 @@
+r"""Autoencoded meta-embeddings: codes from which every source can be read back.
+
+Each source $j$ has an encoder, one layer $h_j = \phi(\tilde s_jW_j + b_j)$, and a linear decoder
+$g_j$. What is decoded, and what the meta-embedding $m$ of a word is, tells three methods apart:
+
+| | | codes | $m$, before it gets length 1 | source $j$ is decoded from |
+|---|---|---|---|---|
+| `decoupled_autoencoder` | DAEME | $k_j$ units | $[h_1 \ldots h_N]$ | $h_j$ |
+| `concatenated_autoencoder` | CAEME | $k_j$ units | $[h_1 \ldots h_N]$ | $m$ |
+| `averaged_autoencoder` | AAEME | $k$ units each | $h_1 + \ldots + h_N$ | $m$ |
+
+All minimise squared errors, as means over the words of a batch and over dimensions,
+
+$$\sum_j f_j\,\mathrm{mean}\,(s_j - g_j)^2 + c\sum_{i<j}\mathrm{mean}\,(h_i - h_j)^2,$$
+
+of which the second part is for the decoupled method alone: there the first $\min(k_i, k_j)$ units
+of two codes are drawn together. Rows $s_j$ have length 1. Encoders see $\tilde s_j$, in which some
+entries are 0 (masking noise, drawn anew for every batch), and have to fill them in.
+
+Training is by Adam on batches that are shuffled for every epoch; words that fill no batch are left
+out of that epoch. The rate of step $t$ is $0.99^{t/50}$ of the first one, so all steps together
+are worth 4,975 at full rate: at 20,000 words 32 epochs, and little happens after 100. The
+parameters after the epoch with the lowest mean loss are kept, and encode the rows without noise.
+
+This is not `jaxmeta.minimise`, which descends on one objective from full data: here every step has
+a batch and noise of its own, and what is kept is chosen by epochs.
+
+With `present`, a word that a source lacks enters as zeros, whatever its row holds, and its errors
+and couplings with that source do not count.
+
+Cost of an epoch: $4n$ flops for each weight of the encoders, of which there are $\sum_j k_j^2$
+(averaged: $kK$, $K = \sum_j k_j$), and $6n$ for each of the decoders, $\sum_j k_j^2$ (decoupled),
+$K^2$ (concatenated) or $kK$ (averaged).
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import lax
+from jaxtyping import Array, Bool, Float, Key, Real
+
+from jaxmeta import _checks
+from jaxmeta.linalg import matmul, norm
+from jaxmeta.progress import Progress, silent
+
+__all__ = [
+    "Autoencoded",
+    "Autoencoder",
+    "Layer",
+    "averaged_autoencoder",
+    "concatenated_autoencoder",
+    "decoupled_autoencoder",
+    "encode",
+]
+
+Activation = Callable[[Array], Array]
+
+
+class Layer(NamedTuple):
+    r"""The map $x \mapsto xW + b$."""
+
+    kernel: Float[Array, "k m"]
+    """$W$."""
+    bias: Float[Array, " m"]
+    """$b$."""
+
+    def __call__(self, x: Float[Array, "n k"]) -> Float[Array, "n m"]:
+        """The layer, applied to rows."""
+        return matmul(x, self.kernel) + self.bias[None, :]
+
+
+class _Wiring(NamedTuple):
+    """What a method does with its layers. All of it is static."""
+
+    activation: Activation
+    normalise: bool
+    decoupled: bool = False
+    k: int | None = None  # units of codes that are added up; None: as many as the source has
+
+    def shapes(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
+        """Of the kernels: those of all encoders, then those of all decoders."""
+        codes = [self.k or size for size in sizes]
+        decoded = codes if self.decoupled else [self.k or sum(sizes)] * len(sizes)
+        return [*zip(sizes, codes, strict=True), *zip(decoded, sizes, strict=True)]
+
+    def join(self, codes: Sequence[Array]) -> Array:
+        """From the codes of the sources to the meta-embedding."""
+        meta = sum(codes[1:], codes[0]) if self.k else jnp.concatenate(codes, axis=1)
+        if not self.normalise:
+            return meta
+        # The floor keeps the gradient finite where no unit is active: there the row is 0.
+        squares = jnp.sum(meta**2, axis=1, keepdims=True)
+        return meta / jnp.sqrt(jnp.maximum(squares, 1e-12))
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Autoencoder:
+    """Trained layers: a pytree of arrays, which knows its method."""
+
+    encoders: tuple[Layer, ...]
+    """One for each source."""
+    decoders: tuple[Layer, ...]
+    """One for each source."""
+    wiring: _Wiring = dataclasses.field(metadata={"static": True})
+    """The method and its activation."""
+
+
+class Autoencoded(NamedTuple):
+    """A meta-embedding, and how it came about."""
+
+    embedding: Float[Array, "n m"]
+    """One row for each word, of length 1; all zeros, if no unit is active."""
+    loss_history: Float[Array, " epochs"]
+    """The mean loss of the batches of each epoch, noise included."""
+    parameters: Autoencoder
+    """Those after the epoch with the lowest loss, for `encode`."""
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch, from 0, after which the parameters were kept."""
+        return int(np.argmin(self.loss_history))
+
+
+def decoupled_autoencoder(
+    sources: Sequence[Float[Array, "n _"]],
+    *,
+    key: Key[Array, ""],
+    present: Bool[Array, "n N"] | None = None,
+    epochs: int = 200,
+    batch: int = 128,
+    rate: Real[Array, ""] | float = 1e-3,
+    noise: float = 0.05,
+    factors: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    coupling: Real[Array, ""] | float = 1.0,
+    activation: Activation = jax.nn.relu,
+    normalise: bool = True,
+    progress: Progress | None = None,
+) -> Autoencoded:
+    r"""DAEME: every source has an autoencoder of its own, and codes are drawn together.
+
+    Parameters
+    ----------
+    sources
+        Arrays of shape $(n, k_j)$, rows for the same words, of one dtype.
+    key
+        Draws the first weights, the order of the words and the noise: the same key gives the same.
+    present
+        Whether source $j$ has word $w$; None, if all do.
+    epochs, batch, rate
+        How often every word is seen, with how many others (all, if there are fewer), and the rate
+        of the first step.
+    noise
+        The share of entries that are set to 0: of each row `int(noise * k_j)`, drawn with
+        replacement.
+    factors, coupling
+        $f_j$ and $c$ of the loss; None means all 1.
+    activation
+        $\phi$, entry by entry. A new function compiles anew.
+    normalise
+        Whether rows get length 1, those of the sources and those of the meta-embedding. Without,
+        both are taken as they are.
+    progress
+        See `jaxmeta.progress`; called after every epoch.
+
+    Reference: `bao18`.
+
+    >>> import jax
+    >>> keys = jax.random.split(jax.random.key(0), 2)
+    >>> sources = tuple(jax.random.normal(key, (50, 4)) for key in keys)
+    >>> result = decoupled_autoencoder(sources, key=jax.random.key(1), epochs=20, batch=10)
+    >>> result.embedding.shape, bool(result.loss_history[-1] < result.loss_history[0])
+    ((50, 8), True)
+    """
+    wiring = _Wiring(activation, normalise, decoupled=True)
+    training = (epochs, batch, rate, noise, factors, coupling, progress)
+    return _train(wiring, sources, key, present, *training)
+
+
+def concatenated_autoencoder(
+    sources: Sequence[Float[Array, "n _"]],
+    *,
+    key: Key[Array, ""],
+    present: Bool[Array, "n N"] | None = None,
+    epochs: int = 200,
+    batch: int = 128,
+    rate: Real[Array, ""] | float = 1e-3,
+    noise: float = 0.05,
+    factors: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    activation: Activation = jax.nn.relu,
+    normalise: bool = True,
+    progress: Progress | None = None,
+) -> Autoencoded:
+    r"""CAEME: every source is decoded from the concatenation of all codes.
+
+    Arguments as of `decoupled_autoencoder`. Reference: `bao18`.
+    """
+    wiring = _Wiring(activation, normalise)
+    training = (epochs, batch, rate, noise, factors, 0.0, progress)
+    return _train(wiring, sources, key, present, *training)
+
+
+def averaged_autoencoder(
+    sources: Sequence[Float[Array, "n _"]],
+    *,
+    key: Key[Array, ""],
+    k: int = 300,
+    present: Bool[Array, "n N"] | None = None,
+    epochs: int = 200,
+    batch: int = 128,
+    rate: Real[Array, ""] | float = 1e-3,
+    noise: float = 0.05,
+    factors: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    activation: Activation = jax.nn.relu,
+    normalise: bool = True,
+    progress: Progress | None = None,
+) -> Autoencoded:
+    r"""AAEME: codes of `k` units each, and every source is decoded from their sum.
+
+    With length 1 the sum is the mean. Linear, without noise and lengths, it finds what PCA finds in
+    $[s_1/\sqrt{k_1} \ldots s_N/\sqrt{k_N}]$. Arguments as of `decoupled_autoencoder`.
+
+    Reference: `bao18`.
+    """
+    _checks.integer("k", k, least=1)
+    wiring = _Wiring(activation, normalise, k=k)
+    training = (epochs, batch, rate, noise, factors, 0.0, progress)
+    return _train(wiring, sources, key, present, *training)
+
+
+@jax.jit
+def encode(
+    parameters: Autoencoder,
+    sources: Sequence[Float[Array, "n _"]],
+    *,
+    present: Bool[Array, "n N"] | None = None,
+) -> Float[Array, "n m"]:
+    r"""The meta-embedding of rows, seen in training or not, by trained `parameters`.
+
+    Cost: $2n$ flops for each weight of the encoders.
+    """
+    sizes = _check(sources, present)
+    _checks.count("sources", sources, len(parameters.encoders))
+    for j, (size, layer) in enumerate(zip(sizes, parameters.encoders, strict=True)):
+        if size != layer.kernel.shape[0]:
+            raise ValueError(
+                f"sources[{j}]: got {size} columns, expected {layer.kernel.shape[0]}; "
+                "pass the sources in the order of the training."
+            )
+    wiring = parameters.wiring
+    return wiring.join(_codes(parameters, _inputs(sources, present, wiring.normalise)))
+
+
+def _check(sources: Any, present: Any) -> tuple[int, ...]:
+    """Check the arrays; their widths."""
+    _checks.sources("sources", sources)
+    for j, source in enumerate(sources):
+        _checks.array(f"sources[{j}]", source, 2)
+        _checks.same_rows(**{"sources[0]": sources[0], f"sources[{j}]": source})
+        if source.dtype != sources[0].dtype:
+            raise TypeError(
+                f"sources[{j}]: got dtype {source.dtype}, expected {sources[0].dtype}, as of "
+                "sources[0]; cast it with .astype."
+            )
+    shape = (sources[0].shape[0], len(sources))
+    if present is not None and (jnp.shape(present), jnp.result_type(present)) != (shape, bool):
+        raise ValueError(
+            f"present: got {jnp.result_type(present)} of shape {jnp.shape(present)}, expected bool "
+            f"of shape {shape}; say for each word which sources have it."
+        )
+    return tuple(source.shape[1] for source in sources)
+
+
+def _inputs(sources: Sequence[Array], present: Array | None, normalise: bool) -> tuple[Array, ...]:
+    """Rows with zeros for words that are not there, and of length 1 if so wished."""
+    if present is not None:
+        sources = [jnp.where(present[:, j : j + 1], s, 0) for j, s in enumerate(sources)]
+    if normalise:
+        lengths = [jax.vmap(norm)(s)[:, None] for s in sources]
+        sources = [s / jnp.where(x == 0, 1, x) for s, x in zip(sources, lengths, strict=True)]
+    return tuple(sources)
+
+
+def _codes(parameters: Autoencoder, inputs: Sequence[Array]) -> list[Array]:
+    activation, layers = parameters.wiring.activation, parameters.encoders
+    return [activation(layer(x)) for layer, x in zip(layers, inputs, strict=True)]
+
+
+def _loss(
+    parameters: Autoencoder,
+    noisy: Sequence[Array],
+    clean: Sequence[Array],
+    present: Array,
+    factors: Any,
+    coupling: Any,
+) -> Array:
+    wiring, codes = parameters.wiring, _codes(parameters, noisy)
+    decoded = codes if wiring.decoupled else [wiring.join(codes)] * len(codes)
+
+    def term(errors, rows):
+        squares = jnp.sum(jnp.where(rows[:, None], errors**2, 0))
+        return squares / (errors.shape[1] * jnp.maximum(jnp.sum(rows, dtype=errors.dtype), 1))
+
+    total = jnp.zeros((), clean[0].dtype)
+    for j, layer in enumerate(parameters.decoders):
+        factor = jnp.asarray(factors[j], total.dtype)
+        total += factor * term(layer(decoded[j]) - clean[j], present[:, j])
+    for i, j in itertools.combinations(range(len(codes)) if wiring.decoupled else (), 2):
+        shared = min(codes[i].shape[1], codes[j].shape[1])
+        difference = codes[i][:, :shared] - codes[j][:, :shared]
+        both = present[:, i] & present[:, j]
+        total += jnp.asarray(coupling, total.dtype) * term(difference, both)
+    return total
+
+
+class _State(NamedTuple):
+    parameters: Autoencoder
+    adam: Any
+    best: Autoencoder
+    lowest: Array
+
+
+def _train(
+    wiring, sources, key, present, epochs, batch, rate, noise, factors, coupling, progress
+) -> Autoencoded:
+    sizes = _check(sources, present)
+    factors = (1.0,) * len(sizes) if factors is None else factors
+    _checks.integer("epochs", epochs, least=1)
+    _checks.integer("batch", batch, least=1)
+    _checks.count("factors", factors, len(sizes))
+    numbers = {f"factors[{j}]": factor for j, factor in enumerate(factors)}
+    for name, number in {"rate": rate, "coupling": coupling, **numbers}.items():
+        _checks.scalar(name, number)
+    if not rate >= 0:
+        raise ValueError(f"rate: got {rate}, expected a number that is not negative; try 1e-3.")
+    if not 0 <= noise <= 1:
+        raise ValueError(f"noise: got {noise}, expected 0 to 1; pass the share of entries to mask.")
+    static = {
+        "batch": min(batch, sources[0].shape[0]),
+        "masked": tuple(int(noise * size) for size in sizes),
+    }
+    data, state = _start(key, tuple(sources), present, wiring=wiring)
+    history = []
+    for epoch in range(1, epochs + 1):
+        state, loss = _epoch(state, data, (factors, coupling, rate), key, epoch, **static)
+        history.append(np.asarray(loss))
+        (progress or silent)("autoencoder", epoch / epochs)
+    embedding = encode(state.best, tuple(sources), present=present)
+    # Unlike jnp.asarray, this compiles nothing for a new number of epochs.
+    return Autoencoded(embedding, jax.device_put(np.stack(history)), state.best)
+
+
+@jax.jit(static_argnames="wiring")
+def _start(key, sources, present, *, wiring):
+    """All inputs side by side, who has which word, and the state before the first step."""
+    inputs = _inputs(sources, present, wiring.normalise)
+    if present is None:
+        present = jnp.ones((inputs[0].shape[0], len(inputs)), bool)
+    dtype = inputs[0].dtype
+    shapes = wiring.shapes([x.shape[1] for x in inputs])
+    sizes = [math.prod(shape) for shape in shapes]
+    # One draw for all kernels: every draw takes long to compile.
+    drawn = jax.random.uniform(jax.random.fold_in(key, 0), (sum(sizes),), dtype, -1, 1)
+    layers = []
+    for x, shape in zip(jnp.split(drawn, np.cumsum(sizes)[:-1]), shapes, strict=True):
+        limit = math.sqrt(6 / sum(shape))  # Glorot's
+        layers.append(Layer(limit * x.reshape(shape), jnp.zeros(shape[1], dtype)))
+    parameters = Autoencoder(tuple(layers[: len(inputs)]), tuple(layers[len(inputs) :]), wiring)
+    best = jax.tree.map(jnp.zeros_like, parameters)
+    infinite = jnp.full((), jnp.inf, dtype)
+    state = _State(parameters, _adam(infinite).init(parameters), best, infinite)
+    return (jnp.concatenate(inputs, axis=1), present), state
+
+
+@jax.jit(static_argnames=("batch", "masked"), donate_argnames="state")
+def _epoch(state, data, numbers, key, epoch, *, batch, masked):
+    """One pass over the words; the state after it, and the mean loss of its batches."""
+    inputs, present = data
+    factors, coupling, rate = numbers
+    optimiser = _adam(jnp.asarray(rate, inputs.dtype))
+    sizes = [layer.kernel.shape[0] for layer in state.parameters.encoders]
+    order_key, noise_key = jax.random.split(jax.random.fold_in(key, epoch))
+    order = _batches(order_key, present.shape[0], batch)
+    masks = _masks(noise_key, order.shape, sizes, masked)
+
+    def step(carry, drawn):
+        parameters, adam = carry
+        rows, columns = drawn
+        clean = inputs[rows]
+        noisy = clean.at[jnp.arange(batch)[:, None], columns].set(0)
+        noisy, clean = (jnp.split(x, np.cumsum(sizes)[:-1], axis=1) for x in (noisy, clean))
+        loss, gradient = jax.value_and_grad(_loss)(
+            parameters, noisy, clean, present[rows], factors, coupling
+        )
+        with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+            change, adam = optimiser.update(gradient, adam)
+            parameters = optax.apply_updates(parameters, change)
+        return (parameters, adam), loss
+
+    (parameters, adam), losses = lax.scan(step, (state.parameters, state.adam), (order, masks))
+    loss = jnp.mean(losses)
+    better = ~(loss >= state.lowest)  # NaN is kept: it must show
+    best = jax.tree.map(lambda new, old: jnp.where(better, new, old), parameters, state.best)
+    return _State(parameters, adam, best, jnp.where(better, loss, state.lowest)), loss
+
+
+def _adam(rate: Array) -> optax.GradientTransformation:
+    # The schedule of optax would count in float32.
+    return optax.adam(lambda step: rate * 0.99 ** (step.astype(rate.dtype) / 50))
+
+
+def _batches(key: Array, n: int, batch: int) -> Array:
+    """All words in a random order, but for those that fill no batch: one row for each batch."""
+    return jax.random.permutation(key, n)[: n // batch * batch].reshape(-1, batch)
+
+
+def _masks(
+    key: Array, shape: tuple[int, ...], sizes: Sequence[int], masked: Sequence[int]
+) -> Array:
+    """For each row of each batch, columns to be set to 0: `masked[j]` of source j."""
+    ends = np.repeat(np.cumsum(sizes), masked)[None, None, :]
+    starts = ends - np.repeat(sizes, masked)[None, None, :]
+    return jax.random.randint(key, (*shape, sum(masked)), starts, ends)

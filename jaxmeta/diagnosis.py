@@ -1,0 +1,491 @@
+r"""Why did stacking make it worse? What each source does to a concatenation.
+
+What a user sees of an embedding are cosines, and in a concatenation $e = [e_1 \ldots e_N]$ every
+cosine is a sum with a term for each source,
+
+$$\cos(u, v) = \sum_j a_j(u, v), \qquad
+  a_j(u, v) = \frac{\langle e_j(u), e_j(v)\rangle}{|e(u)||e(v)|}.$$
+
+The *share of the cosine variance* of a source is $\mathrm{Cov}(a_j, \cos)/\mathrm{Var}(\cos)$ over
+all pairs of different words. Shares add up to 1, and one may be negative. A source with a share
+near 1 decides alone which words are near, however good the others are. Long rows do that: a row
+that is $r$ times as long counts $r^2$ times.
+
+`diagnose` sets these shares beside those of the dimensions and of the squared norm, says how far
+the sources agree, and ends in a verdict. Its rule: a source *dominates* if it has more than two
+thirds of the cosine variance, that is, more than twice as much as all others together. If scaling
+all sources to the same norm lowers its share, that is the advice; if it would dominate even then,
+its cosines vary more than those of the others, and it needs a smaller weight. A mean vector longer
+than half the rms row is mentioned too, since all words share it.
+
+All pairs of words count, exactly, and no $n \times n$ matrix is formed. With $b(u)$ the rows at
+unit length, $\bar b$ their mean and $S$ the covariance of their entries, the covariance of $a_j$
+and $a_l$ over all $(u, v)$ is $2\bar b_j^\top S_{jl}\bar b_l + \|S_{jl}\|_F^2$, in which nothing
+cancels; the pairs $u = v$ are taken out afterwards. What compares whole sources is computed from
+the triangular factor of one QR decomposition of all of them, which has their inner products.
+"""
+
+import itertools
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Real
+
+from jaxmeta import _checks
+from jaxmeta._files import write_whole
+from jaxmeta.combine import concatenate
+from jaxmeta.linalg import matmul, norm, power_of_two, safe_sqrt
+from jaxmeta.noise import effective_rank
+from jaxmeta.pip import pip_loss
+from jaxmeta.progress import Progress, silent
+from jaxmeta.spectral import Spectrum, spectrum_of
+
+__all__ = ["Diagnosis", "Part", "cosine_shares", "diagnose", "disagreement", "plot_diagnosis"]
+
+DOMINANT = 2 / 3  # share of the cosine variance above which a source dominates
+COMMON = 1 / 2  # length of the mean vector, in rms row norms, that is worth a sentence
+
+
+class Part(NamedTuple):
+    """One source as it stands in the concatenation, after weights; or the whole of it."""
+
+    name: str
+    dimensions: int
+    frobenius: float
+    """Norm of all entries."""
+    row_norm: float
+    """Mean length of a row."""
+    row_spread: float
+    """Standard deviation of the lengths."""
+    common_direction: float
+    """Length of the mean vector, relative to the rms length of a row; 0 to 1."""
+    effective_rank: float
+    """(sum of squared singular values)^2 / sum of their fourth powers; 0 for a source of zeros."""
+    singular_values: np.ndarray
+    """Descending."""
+    dimension_share: float
+    """Share of the dimensions of the result."""
+    norm_share: float
+    """Share of its squared norm."""
+    cosine_share: float
+    """Share of the variance of its cosines; NaN if they do not vary."""
+    equal_norm_share: float
+    """The same if all sources were scaled to the same norm."""
+
+
+class Diagnosis(NamedTuple):
+    """What each source does to a concatenation, and how far sources agree.
+
+    Rows and columns of the matrices are the sources, in their order, and the result last.
+    """
+
+    words: int
+    """Number of words."""
+    sources: tuple[Part, ...]
+    result: Part
+    cka: np.ndarray
+    """Centred kernel alignment, 0 to 1."""
+    pip_distance: np.ndarray
+    """PIP loss at equal norms of the PIP matrices, 0 to the square root of 2."""
+    overlap: np.ndarray
+    """Mean squared cosine of the angles between leading subspaces, 0 to 1."""
+    k: int
+    """Dimensions of these subspaces."""
+    disagreements: tuple[tuple[str | int, float], ...]
+    """The words (rows, if words were not given) of largest `disagreement`, with it; worst first."""
+
+    @property
+    def verdict(self) -> str:
+        """What dominates and why, in a few plain sentences: see the rule above."""
+        said = _domination(self.sources)
+        for part in self.sources:
+            if part.common_direction > COMMON:
+                said += f" The mean vector of {part.name} is {part.common_direction:.0%} as long as"
+                said += " its rows, which lifts all its cosines alike: subtract it."
+        return said
+
+    def report(self) -> str:
+        """Tables and the verdict."""
+        parts = (*self.sources, self.result)
+        width = 2 + max(len(part.name) for part in parts)
+        lines = [
+            f"{self.words:,} words, {len(self.sources)} sources, after weights",
+            "",
+            f"{'':{width}}       row norm      mean  effective    share of      cosine variance",
+            f"{'':{width}}dims   mean    sd  vector       rank  dims  sq.norm   now   equal norms",
+        ]
+        for part in parts:
+            shares = [_shown(x, "%") for x in part[-4:]]
+            lines.append(
+                f"{part.name:{width}}{part.dimensions:>4}{part.row_norm:>7.2f}"
+                f"{part.row_spread:>6.2f}{part.common_direction:>8.0%}{part.effective_rank:>11.1f}"
+                f"{shares[0]:>6}{shares[1]:>9}{shares[2]:>6}{shares[3]:>14}"
+            )
+        pairs = list(itertools.combinations(range(len(parts)), 2))
+        titles = [f"{parts[i].name} and {parts[j].name}" for i, j in pairs]
+        width = 2 + max(map(len, titles))
+        lines += ["", f"{'':{width}} CKA  PIP distance  overlap of leading {self.k}"]
+        for title, at in zip(titles, pairs, strict=True):
+            cka, pip, overlap = (_shown(x[at]) for x in (self.cka, self.pip_distance, self.overlap))
+            lines.append(f"{title:{width}}{cka:>4}{pip:>14}{overlap:>23}")
+        if self.disagreements:
+            named = ", ".join(f"{word} {score:.2f}" for word, score in self.disagreements)
+            lines += ["", *textwrap.wrap(f"Sources agree least on: {named}.", 90)]
+        return "\n".join([*lines, "", *textwrap.wrap(self.verdict, 90)])
+
+    def __repr__(self) -> str:
+        return self.report()
+
+
+def _shown(x: float, kind: str = "") -> str:
+    return "?" if np.isnan(x) else f"{x:.0%}" if kind else f"{x:.2f}"
+
+
+def _domination(sources: Sequence[Part]) -> str:
+    if len(sources) == 1:
+        return "There is one source, which cannot dominate another."
+    if any(np.isnan(part.cosine_share) for part in sources):
+        return "All cosines of the result are the same, so no source decides anything."
+    top = max(sources, key=lambda part: part.cosine_share)
+    now, equal = (_shown(x, "%") for x in (top.cosine_share, top.equal_norm_share))
+    if top.cosine_share <= DOMINANT:
+        return f"No source dominates: the largest part of the cosine variance is {now}, {top.name}."
+    dimensions = f"{top.dimension_share:.0%} of the dimensions"
+    said = f"{top.name} dominates: it has {dimensions}, and {now} of the cosine variance."
+    others = [part for part in sources if part is not top]
+    length = top.frobenius / ((sum(part.frobenius**2 for part in others) / len(others)) ** 0.5 or 1)
+    names = " and ".join(part.name for part in others)
+    ranks = " and ".join(f"{part.effective_rank:.0f}" for part in others)
+    wide = f"its cosines vary more (effective rank {top.effective_rank:.0f} against {ranks})"
+    if not any(part.frobenius for part in others):
+        return f"{said} All other sources are zero."
+    if not top.equal_norm_share < top.cosine_share:
+        return f"{said} At equal norms it would have {equal}: {wide}; give it a smaller weight."
+    said += f" Its rows are {length:.2g} times as long as those of {names}: scale the sources to "
+    said += f"the same norm, which leaves it {equal}."
+    still = f" It would dominate even then, since {wide}: give it a smaller weight."
+    return said + still if top.equal_norm_share > DOMINANT else said
+
+
+def diagnose(
+    sources: Sequence[Float[Array, "n _"]],
+    weights: Sequence[Real[Array, "..."] | float] | Real[Array, " N"] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    words: Sequence[str] | None = None,
+    k: int = 50,
+    top: int = 10,
+    progress: Progress | None = None,
+) -> Diagnosis:
+    r"""What each source does to `concatenate(sources, weights)`: print it, or `plot_diagnosis`.
+
+    `names` are those of the sources and `words` those of the rows, for the tables. Leading
+    subspaces have `k` dimensions, or as many as the narrowest source has; `top` words of largest
+    disagreement are listed. `progress` is called with "diagnose" and the fraction that is done.
+
+    At least 3 words are needed, and values that are not finite raise. For the host; the parts of it
+    that are functions of arrays are `cosine_shares`, `disagreement` and `pip_loss`.
+
+    Cost: $O(nK^2)$ for $K$ dimensions in all, plus a few decompositions of $K \times K$ matrices
+    for each pair of sources; memory for a few copies of the sources. CKA: `kornblith19`.
+
+    >>> import jax.numpy as jnp
+    >>> short = jnp.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    >>> print(diagnose((short, 6 * short[::-1]), names=("short", "long")).verdict)
+    long dominates: it has 50% of the dimensions, and 97% of the cosine variance. Its rows are 6
+    times as long as those of short: scale the sources to the same norm, which leaves it 50%.
+    """
+    _checks.integer("k", k, least=1)
+    _checks.integer("top", top, least=0)
+    progress = progress or silent
+    whole = concatenate(sources, weights)
+    names = tuple(names) if names else tuple(f"source {j}" for j in range(len(sources)))
+    _checks.count("names", names, len(sources))
+    _check_values(whole, words)
+    ends = np.cumsum([source.shape[1] for source in sources])[:-1]
+    parts = tuple(jnp.split(whole, ends, axis=1))
+    norms = np.array([norm(part) for part in parts], np.float64)
+    to_equal = norms.max() / np.where(norms > 0, norms, norms.max() or 1)
+    shares = np.stack([
+        [part.shape[1] / whole.shape[1] for part in parts],
+        norms**2 / (np.sum(norms**2) or np.nan),
+        cosine_shares(parts),
+        cosine_shares(parts, tuple(map(float, to_equal))),
+    ])  # fmt: skip
+    progress("diagnose", 0.3)
+    scores = np.asarray(disagreement(parts)) if len(parts) > 1 else np.full(len(whole), np.nan)
+    progress("diagnose", 0.6)
+    factor = _factor(whole)
+    blocks = [*jnp.split(factor[:, 1:], ends, axis=1), factor[:, 1:]]
+    # Zeros change no inner product; sources of the same width are compiled for once.
+    few = [jnp.pad(x, ((0, 0), (0, whole.shape[1] - x.shape[1]))) for x in blocks]
+    spectra = [spectrum_of(part, alpha=1.0) for part in few]
+    k = min(k, len(factor), *(part.shape[1] for part in parts))
+    progress("diagnose", 0.8)
+    same = np.eye(len(few))
+    tables = np.stack([same, 0 * same, same])
+    for i, j in itertools.combinations(range(len(few)), 2):
+        tables[:, i, j] = tables[:, j, i] = _compare(few[i], spectra[i], few[j], spectra[j], k)
+    labels, arrays, all_shares = (
+        (*names, "result"),
+        (*parts, whole),
+        (*shares.T, shares.sum(axis=1)),
+    )
+    measured = list(map(_part, labels, arrays, few, spectra, all_shares))
+    order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:top]
+    order = order[~np.isnan(scores[order])]
+    worst = tuple((w if words is None else words[w], float(scores[w])) for w in map(int, order))
+    progress("diagnose", 1.0)
+    cka, distance, overlap = tables
+    *each, result = measured
+    return Diagnosis(len(whole), tuple(each), result, cka, distance, overlap, k, worst)
+
+
+@jax.jit
+def _factor(whole: Float[Array, "n K"]) -> Float[Array, "m L"]:
+    """R of [1/sqrt(n) E] = QR: its first row has the means, the others what is left of them."""
+    ones = jnp.full_like(whole, whole.shape[0] ** -0.5, shape=(whole.shape[0], 1))
+    return jnp.linalg.qr(jnp.concatenate([ones, whole], axis=1), mode="r")
+
+
+def _check_values(whole: Float[Array, "n K"], words: Sequence[str] | None) -> None:
+    n = whole.shape[0]
+    if n < 3:
+        raise ValueError(f"sources: got {n} words, expected at least 3; cosines need pairs.")
+    if words is not None and len(words) != n:
+        raise ValueError(f"words: got {len(words)}, expected {n}; pass one for each row.")
+    wrong = np.flatnonzero(~np.isfinite(np.asarray(_row_norms(whole))))
+    if wrong.size:
+        where = f"row {wrong[0]}" + (f" ({words[wrong[0]]!r})" if words is not None else "")
+        raise ValueError(
+            f"sources: got a value that is not finite in {where} of the weighted concatenation, "
+            "expected numbers; drop the word, or see predict_missing."
+        )
+
+
+def _part(name: str, part: Array, few: Array, spectrum: Spectrum, shares: np.ndarray) -> Part:
+    rows = np.asarray(_row_norms(part)).astype(np.float64)
+    size = float(np.sqrt(np.sum(rows**2)))
+    common = float(norm(few[0])) / (size or 1)
+    rank = float(effective_rank(spectrum.values)) if size else 0.0
+    values = np.asarray(spectrum.values)[: part.shape[1]]
+    lengths = (size, float(rows.mean()), float(rows.std()))
+    return Part(name, part.shape[1], *lengths, common, rank, values, *map(float, shares))
+
+
+@jax.jit(static_argnames="k")
+def _compare(e: Array, of_e: Spectrum, f: Array, of_f: Spectrum, k: int) -> Float[Array, "3"]:
+    """CKA, PIP distance and overlap of leading subspaces, from rows of `_factor`."""
+    centred, equal, leading = [], [], []
+    for x, (vectors, values) in ((e, of_e), (f, of_f)):
+        eps = jnp.finfo(x.dtype).eps
+        scaled = x / power_of_two(values[0])
+        gram = matmul(scaled[1:].T, scaled[1:])
+        # What rounding leaves of rows that are all the same is no spread.
+        spread = jnp.trace(gram) > (64 * eps * norm(scaled)) ** 2
+        centred.append(scaled[1:] / safe_sqrt(jnp.where(spread, norm(gram), jnp.nan)))
+        # The norm of a PIP matrix is that of the squares of the singular values.
+        size = safe_sqrt(norm((values / power_of_two(values[0])) ** 2))
+        equal.append(scaled / jnp.where(size == 0, 1, size))
+        # A source of smaller rank has no such subspace.
+        full = values[k - 1] > 16 * eps * values[0]
+        leading.append(jnp.where(full, vectors[:, :k], jnp.nan))
+    cka, overlap = (jnp.sum(matmul(x.T, y) ** 2) for x, y in (centred, leading))
+    return jnp.stack([cka, pip_loss(*equal), overlap / k])
+
+
+@jax.jit
+def cosine_shares(
+    sources: Sequence[Float[Array, "n _"]],
+    weights: Sequence[Real[Array, "..."] | float] | Real[Array, " N"] | None = None,
+) -> Float[Array, " N"]:
+    r"""Share of each source in the variance of the cosines of `concatenate(sources, weights)`.
+
+    $\mathrm{Cov}(a_j, \cos)/\mathrm{Var}(\cos)$ over all pairs of different words, as above. They
+    add up to 1. The cosine of a row of zeros with another is taken to be 0. NaN for all sources if
+    the cosines do not vary by more than rounding.
+
+    Cost: $O(nK^2)$, one Gram matrix.
+
+    >>> import jax.numpy as jnp
+    >>> e = jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> print(*(f"{share:.2f}" for share in cosine_shares((e, e), (1.0, 2.0))))
+    0.20 0.80
+    """
+    whole = concatenate(sources, weights)
+    n = whole.shape[0]
+    eps = jnp.finfo(whole.dtype).eps
+    ends = np.cumsum([source.shape[1] for source in sources])[:-1]
+    b, d, centre = _unit_rows(whole)
+    s = matmul(d.T, d) / n
+    # Rows of this, added up over a source, are the covariance of its part with the whole.
+    products = s * (2 * jnp.outer(centre, centre) + s)
+    pairs = _per_source(jnp.sum(products, axis=1), ends) * (n / max(n - 1, 1))
+    # The pairs u = v, as deviations from the mean over all pairs.
+    own = jnp.stack([jnp.sum(x**2, axis=1) for x in jnp.split(b, ends, axis=1)])
+    own = own - _per_source(centre**2, ends)[:, None]
+    same = jnp.mean(own * jnp.sum(own, axis=0, keepdims=True), axis=1) / max(n - 1, 1)
+    means = jnp.mean(own, axis=1)
+    covariance = pairs - same - means * jnp.sum(means) / max(n - 1, 1) ** 2
+    variance = jnp.sum(covariance)
+    varies = variance > 16 * eps * jnp.sum(jnp.abs(pairs) + jnp.abs(same)) + (64 * eps) ** 2
+    return jnp.where(varies, covariance / jnp.where(varies, variance, 1), jnp.nan)
+
+
+def _per_source(x: Float[Array, " K"], ends: np.ndarray) -> Float[Array, " N"]:
+    return jnp.stack([jnp.sum(block) for block in jnp.split(x, ends)])
+
+
+def _unit_rows(e: Float[Array, "n k"]) -> tuple[Array, Array, Array]:
+    """Rows at unit length (zeros stay zero), the same less their mean, and the mean."""
+    lengths = _row_norms(e)[:, None]
+    b = e / jnp.where(lengths == 0, 1, lengths)
+    centre = jnp.mean(b, axis=0)
+    return b, b - centre[None, :], centre
+
+
+@jax.jit
+def _row_norms(e: Float[Array, "n k"]) -> Float[Array, " n"]:
+    scale = power_of_two(jnp.max(jnp.abs(e), axis=1, keepdims=True))
+    return scale[:, 0] * safe_sqrt(jnp.sum((e / scale) ** 2, axis=1))
+
+
+@jax.jit
+def disagreement(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " n"]:
+    r"""How differently the sources place each word: 0 if they agree, 1 if unrelated, up to 2.
+
+    One less the correlation, over all *other* words $v$, of $\cos_i(u, v)$ and $\cos_j(u, v)$, the
+    mean over all pairs of sources. With $b$ the unit rows, $d$ the same less their mean, and
+    $x_j = d_j(u)^\top b_j(u)$ what $v = u$ would add, the covariance is a multiple of
+
+    $$b_i(u)^\top\Big(\frac1n\sum_v d_i(v)d_j(v)^\top\Big)b_j(u) - \frac{x_ix_j}{n-1}.$$
+
+    NaN for a word with a row of zeros, or with the same cosine to all others, in any source.
+
+    Cost: $O(nk_ik_j)$ for each pair of sources.
+
+    >>> import jax.numpy as jnp
+    >>> e = jnp.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    >>> print(abs(disagreement((e, 3 * e))).round(5))
+    [0. 0. 0.]
+    """
+    n = concatenate(sources).shape[0]  # which checks them
+    if len(sources) < 2:
+        raise ValueError("sources: got 1, expected at least 2; a source agrees with itself.")
+    eps = jnp.finfo(sources[0].dtype).eps
+    rows = [_unit_rows(source)[:2] for source in sources]
+    own = [jnp.sum(b * d, axis=1) for b, d in rows]
+
+    def covariance(i, j):
+        (b, d), (c, f) = rows[i], rows[j]
+        every = jnp.sum(matmul(b, matmul(d.T, f) / n) * c, axis=1)
+        return every, every - own[i] * own[j] / max(n - 1, 1)
+
+    known, spread = jnp.full(n, True), []
+    for j in range(len(sources)):
+        every, others = covariance(j, j)
+        varies = others > 16 * eps * every + (64 * eps) ** 2
+        known = known & varies
+        spread.append(jnp.sqrt(jnp.where(varies, others, 1)))
+    pairs = list(itertools.combinations(range(len(sources)), 2))
+    correlations = [covariance(i, j)[1] / (spread[i] * spread[j]) for i, j in pairs]
+    return jnp.where(known, 1 - sum(correlations[1:], correlations[0]) / len(pairs), jnp.nan)
+
+
+def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
+    """Draw a diagnosis into one file, whose suffix says which kind: .png, .pdf or .svg.
+
+    Shares of each source in the result, singular values, lengths of rows, agreement of sources
+    with each other and with the result, and the words on which they agree least; the verdict above.
+    Needs matplotlib: `pip install "jaxmeta[plot]"`.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "matplotlib: got no such package, expected it for figures; "
+            'install it with pip install "jaxmeta[plot]".'
+        ) from error
+    parts = (*diagnosis.sources, diagnosis.result)
+    figure = Figure(figsize=(15, 9), layout="constrained")
+    grid = figure.add_gridspec(2, 3)
+    _plot_shares(figure.add_subplot(grid[0, :2]), diagnosis.sources)
+    _plot_spectra(figure.add_subplot(grid[0, 2]), parts)
+    names = [part.name for part in parts]
+    _plot_table(figure.add_subplot(grid[1, 0]), names, diagnosis.cka, 1.0)
+    _plot_table(figure.add_subplot(grid[1, 1]), names, diagnosis.pip_distance, 2**0.5)
+    figure.axes[2].set_title("How alike they are: CKA (1 = the same)", loc="left")
+    figure.axes[3].set_title("How far apart: PIP distance at equal norms", loc="left")
+    _plot_words(figure.add_subplot(grid[1, 2]), diagnosis.disagreements)
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(textwrap.fill(diagnosis.verdict, 125), fontsize=13, parse_math=False)
+    with write_whole(path) as part:
+        figure.savefig(part, dpi=130)
+
+
+# Okabe and Ito's palette: distinct to colour-blind readers too.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
+
+
+def _plot_shares(axes: Any, sources: Sequence[Part]) -> None:
+    width = 0.8 / len(sources)
+    for j, part in enumerate(sources):
+        at = np.arange(4) + (j - (len(sources) - 1) / 2) * width
+        label = f"{part.name}: rows of length {part.row_norm:.2f} ± {part.row_spread:.2f}"
+        shares = np.array(part[-4:])
+        colour = _COLOURS[j % len(_COLOURS)]
+        bars = axes.bar(at, np.nan_to_num(shares), 0.94 * width, color=colour, label=label)
+        axes.bar_label(bars, [_shown(x, "%") for x in shares], padding=2)
+    labels = ("dimensions", "squared norm", "cosine variance", "cosine variance\nat equal norms")
+    axes.set_xticks(range(4), labels)
+    axes.set(yticks=[], xlim=(-0.6, 3.6))
+    axes.axhline(0, color="black", lw=0.8)
+    axes.spines["left"].set_visible(False)
+    axes.margins(y=0.25)
+    axes.set_title("Share of each source in the result", loc="left")
+    _legend(axes, "upper left")
+
+
+def _plot_spectra(axes: Any, parts: Sequence[Part]) -> None:
+    for j, part in enumerate(parts):
+        last = j == len(parts) - 1
+        style = {"color": "black", "ls": "--"} if last else {"color": _COLOURS[j % len(_COLOURS)]}
+        # What is rounding alone would stretch the axis.
+        kept = part.singular_values[part.singular_values > 1e-6 * part.singular_values[0]]
+        axes.plot(1 + np.arange(len(kept)), kept, lw=2, label=part.name, **style)
+    axes.set(xscale="log", yscale="log", xlabel="direction", ylabel="singular value")
+    axes.set_title("Singular values, after weights", loc="left")
+    _legend(axes, "lower left")
+
+
+def _legend(axes: Any, place: str) -> None:
+    for text in axes.legend(frameon=False, loc=place).get_texts():
+        text.set_parse_math(False)  # names and words may have dollar signs
+
+
+def _plot_table(axes: Any, names: Sequence[str], table: np.ndarray, top: float) -> None:
+    axes.imshow(np.nan_to_num(table), cmap="cividis", vmin=0, vmax=top, aspect="auto")
+    for i, j in itertools.product(range(len(names)), repeat=2):
+        colour = "black" if table[i, j] > 0.55 * top else "white"
+        axes.text(j, i, _shown(table[i, j]), ha="center", va="center", color=colour, fontsize=13)
+    axes.set_xticks(range(len(names)), names, parse_math=False)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _plot_words(axes: Any, shown: Sequence[tuple[str | int, float]]) -> None:
+    bars = axes.barh(range(len(shown)), [score for _, score in shown], color="#999999")
+    axes.bar_label(bars, fmt="%.2f", padding=2)
+    labels = [textwrap.shorten(str(word), 24, placeholder="…") for word, _ in shown]
+    axes.set_yticks(range(len(shown)), labels, parse_math=False)
+    axes.set(xticks=[], xmargin=0.12)
+    axes.spines["bottom"].set_visible(False)
+    axes.invert_yaxis()
+    axes.set_title("Words that the sources place most differently", loc="left")

@@ -1,0 +1,296 @@
+r"""1TON: one embedding from which every source can be read off linearly.
+
+$$\min_{A, M_1, \ldots, M_N} \sum_j w_j\|E_j - AM_j\|_F^2, \qquad
+  A \in \mathbb{R}^{n \times k},\ M_j \in \mathbb{R}^{k \times k_j}$$
+
+and the meta-embedding is $A$. Stacked side by side, $C = [\sqrt{w_1}E_1 \ldots \sqrt{w_N}E_N]$, it
+is the best approximation of rank $k$, so the truncated SVD $C \approx U_kS_kV_k^\top$ solves it:
+`one_to_n`. But $A$ and $AR^{-1}$ fit equally well, with maps $RM_j$, for every invertible $R$, and
+their cosines differ. The objective does not say which $R$ to take; whoever uses 1TON has chosen one
+in some way. `one_to_n` takes $A = U_kS_k^\alpha$. `released_one_to_n` is descent from random maps,
+as in the released code: it stops at an $R$ that is mostly an accident of the start.
+
+`one_to_n_plus` is 1TON for sources that lack words: only what is there counts.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.scipy.linalg import cho_factor, cho_solve, solve_triangular
+from jaxtyping import Array, Bool, Float, Key, Real
+
+from jaxmeta import _checks
+from jaxmeta.combine import concatenate, known, right_axes, rounding
+from jaxmeta.linalg import matmul, norm, safe_sqrt
+from jaxmeta.spectral import power
+
+__all__ = ["OneToN", "one_to_n", "one_to_n_plus", "released_one_to_n"]
+
+
+class OneToN(NamedTuple):
+    """An embedding, maps from it to each source, and how well they fit."""
+
+    embedding: Float[Array, "n k"]
+    maps: tuple[Float[Array, "k _"], ...]
+    """Source j is about `embedding @ maps[j]`."""
+    history: Float[Array, " _"]
+    """The objective at the start and after each step; the closed form has one entry."""
+
+    @property
+    def error(self) -> Float[Array, "..."]:
+        """The objective at the end."""
+        return self.history[..., -1]
+
+    @property
+    def change(self) -> Float[Array, "..."]:
+        """By how much the last step lowered the objective, relative to it: 0 at convergence."""
+        before = self.history[..., -2:][..., 0]
+        vanishes = before == 0
+        return jnp.where(vanishes, 0, (before - self.error) / jnp.where(vanishes, 1, before))
+
+
+@jax.jit(static_argnames="k")
+def one_to_n(
+    sources: Sequence[Float[Array, "n _"]],
+    *,
+    k: int,
+    weights: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    alpha: Real[Array, ""] | float = 1.0,
+) -> OneToN:
+    r"""The exact minimum: $A = U_kS_k^\alpha$ and $M_j = S_k^{1-\alpha}V_{k,j}^\top/\sqrt{w_j}$.
+
+    With `alpha` 1 (the default) the embedding is `svd_reduce` of sources times $\sqrt{w_j}$, and
+    its inner products are as close to those of the concatenation as they can be. ½ balances
+    embedding and maps, 0 makes all directions equally strong; smaller values give weak directions
+    more say in cosines. Directions of strength 0, up to rounding, get zeros. A source of weight 0
+    has no part, and its map is 0; negative weights give NaN.
+
+    Sources must have all words. For one that lacks some, predict them from the others first
+    (`predict_missing`; that is 1TON+ as the paper describes it), or see `one_to_n_plus`.
+
+    Cost: $O(nK^2)$. Reference: `yin16`.
+
+    >>> import jax.numpy as jnp
+    >>> e = jnp.array([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> found = one_to_n((e, e[:, :1]), k=1)
+    >>> print(jnp.sum(found.embedding**2).round(3), found.error.round(3))
+    18.0 1.0
+    """
+    sources = known(sources)
+    dtype = sources[0].dtype
+    if weights is None:
+        weights = [1.0] * len(sources)
+    _checks.numbers_per_source("weights", weights, [1] * len(sources))
+    _checks.scalar("alpha", alpha)
+    roots = [_root(jnp.asarray(w, dtype).reshape(())) for w in weights]
+    whole = concatenate(sources, roots)
+    _check_k(k, sources)
+    v = right_axes(whole, k)
+    image = matmul(whole, v)
+    values = _strengths(image)
+    alpha = jnp.asarray(alpha, dtype)
+    embedding = image * power(values, alpha - 1)[None, :]
+    maps = _split(power(values, 1 - alpha)[:, None] * v.T, sources)
+    maps = tuple(
+        jnp.where(root == 0, 0 * m, m / jnp.where(root == 0, 1, root))
+        for m, root in zip(maps, roots, strict=True)
+    )
+    return OneToN(embedding, maps, jnp.sum((whole - matmul(image, v.T)) ** 2)[None])
+
+
+def _root(weight: Float[Array, ""]) -> Float[Array, ""]:
+    """The square root of a weight: NaN if that is negative, and gradient 0 at 0."""
+    return jnp.where(weight < 0, jnp.nan, safe_sqrt(weight))
+
+
+def _check_k(k: int, sources: Sequence[Array]) -> None:
+    most = sum(source.shape[1] for source in sources)
+    _checks.integer("k", k, least=1, most=most, of="the concatenation")
+
+
+def _split(stacked: Float[Array, "k K"], sources: Sequence[Array]) -> tuple[Array, ...]:
+    return tuple(jnp.split(stacked, np.cumsum([e.shape[1] for e in sources])[:-1], axis=1))
+
+
+def _strengths(x: Float[Array, "n k"]) -> Float[Array, " k"]:
+    """Lengths of orthogonal columns, with 0 for what is no more than rounding."""
+    lengths = jax.vmap(norm, in_axes=1)(x)
+    return jnp.where(lengths <= rounding(x) * jnp.max(lengths), 0, lengths)
+
+
+@jax.jit(static_argnames=("k", "steps"))
+def released_one_to_n(
+    sources: Sequence[Float[Array, "n _"]],
+    *,
+    k: int,
+    key: Key[Array, ""],
+    rate: Real[Array, ""] | float = 0.1,
+    steps: int = 100,
+) -> OneToN:
+    r"""1TON as in the released code: gradient steps on the maps, from random ones.
+
+    Maps start from the standard normal distribution. $A$ is always their exact counterpart,
+    $A = CM^\top(MM^\top)^{-1}$ with $M = [M_1 \ldots M_N]$, and `steps` times
+    $M \leftarrow M + 2\eta A^\top(C - AM)$, $\eta$ being the `rate`. All weights are 1.
+
+    As $M(C - AM)^\top = 0$, a step adds $4\eta^2A^\top(C - AM)(C - AM)^\top A$ to $MM^\top$ and
+    nothing else. So with a small rate $MM^\top$ stays what it was at the start, and $A$ tends to
+    $U_kS_kO(MM^\top)^{-1/2}$, $O$ a rotation: the embedding of `one_to_n` in a random metric. The
+    rate changes that metric, and not only the fit. A large rate does not diverge: $M$ grows, $A$
+    shrinks, and the fit comes to a halt above the minimum. `change` does not tell the two apart;
+    the `error` of `one_to_n` does.
+
+    Cost: $O(nK^2)$ once, and $O(K^2k)$ for each step: the loop sees $C$ only through $C^\top C$, so
+    it runs on a square root of that. Reference: `yin16`.
+
+    >>> import jax, jax.numpy as jnp
+    >>> e = jnp.array([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> found = released_one_to_n((e, e[:, :1]), k=1, key=jax.random.key(0))
+    >>> print(found.error.round(3))
+    1.0
+    """
+    sources = known(sources)
+    _check_k(k, sources)
+    _checks.scalar("rate", rate)
+    _checks.integer("steps", steps, least=1)
+    whole = concatenate(sources)
+    width, dtype = whole.shape[1], whole.dtype
+    v = right_axes(whole, width)
+    root = jax.vmap(norm, in_axes=1)(matmul(whole, v))[:, None] * v.T
+    rate = jnp.asarray(rate, dtype)
+
+    def fit(maps):
+        """The pseudo-inverse of the maps, and what they do not explain."""
+        q, r = jnp.linalg.qr(maps.T)
+        return solve_triangular(r, q.T).T, root - matmul(matmul(root, q), q.T)
+
+    def step(maps, _):
+        inverse, left = fit(maps)
+        maps = maps + 2 * rate * matmul(matmul(root, inverse).T, left)
+        return maps, jnp.sum(left**2)
+
+    maps, errors = lax.scan(step, jax.random.normal(key, (k, width), dtype), length=steps)
+    inverse, left = fit(maps)
+    history = jnp.append(errors, jnp.sum(left**2))
+    return OneToN(matmul(whole, inverse), _split(maps, sources), history)
+
+
+@jax.jit(static_argnames=("k", "steps"))
+def one_to_n_plus(
+    sources: Sequence[Float[Array, "n _"]],
+    present: Bool[Array, "n N"],
+    *,
+    k: int,
+    ridge: Real[Array, ""] | float = 1e-3,
+    steps: int = 50,
+) -> OneToN:
+    r"""1TON where sources lack words, 1TON+: each word is fitted to the sources that have it.
+
+    $$\min_{A, M} \sum_j\Big(\sum_{w \in V_j}\|e_j(w) - a_wM_j\|^2
+      + \rho\sum_{w \notin V_j}\|a_wM_j\|^2\Big)$$
+
+    Vectors that are missing and learnt along with $A$ and $M$, as in the original, fit perfectly
+    and drop out: that is $\rho = 0$. Then a word of one narrow source alone has no unique $a_w$; a
+    small `ridge` $\rho > 0$ takes the one that predicts least, and at 1 all missing vectors are
+    taken for zeros (`svd_reduce`). With no word missing it is `one_to_n` at every $\rho$. A word
+    that no source has gets zeros.
+
+    $A$ and $M$ are solved for in turns, `steps` times, from the SVD of the concatenation with zeros
+    for what is missing; no step increases the objective, in which `change` says how far the last
+    one got. The optimum found may be a local one. What is returned is $U_kS_k$ and $V_k^\top$ of
+    the completed concatenation $AM$, as by `one_to_n` with `alpha` 1. At most 8 sources.
+
+    Cost: $O(nK^2)$ once, and $O(nKk + 2^Nnk^2)$ for each step: one $k \times k$ system for each set
+    of sources that may have a word. Reference: `yin16`.
+
+    >>> import jax.numpy as jnp
+    >>> e = jnp.array([[3.0], [2.0], [1.0]])
+    >>> present = jnp.array([[True, True], [True, True], [True, False]])
+    >>> found = one_to_n_plus((e, 2 * e.at[2].set(jnp.nan)), present, k=1, ridge=1e-6)
+    >>> print(f"{(found.embedding @ found.maps[1])[2, 0]:.3f}")
+    2.000
+    """
+    if present is None:
+        raise TypeError(
+            "present: got None, expected an array of bool; use one_to_n if no word is missing."
+        )
+    sources = known(sources, present)
+    _checks.integer("the number of sources", len(sources), least=1, most=8, of="the loop over sets")
+    _check_k(k, sources)
+    _checks.positive("ridge", ridge, "pass a small one, such as 1e-3")
+    _checks.integer("steps", steps, least=1)
+    whole = concatenate(sources)
+    ridge = jnp.asarray(ridge, whole.dtype)
+    counts = jnp.where(present, 1, ridge)
+
+    def objective(a, maps):
+        terms = [
+            jnp.sum(counts[:, j] * jnp.sum((e - matmul(a, m)) ** 2, axis=1))
+            for j, (e, m) in enumerate(zip(sources, _split(maps, sources), strict=True))
+        ]
+        return sum(terms)
+
+    def step(carry, _):
+        a, _ = carry
+        # Only the spans matter to the next half of a step: in such a basis no system has a
+        # condition above 1 / ridge.
+        maps = _best_maps(_orthonormal(a), sources, counts)
+        maps = _orthonormal(maps.T).T
+        a = _best_rows(whole, _split(maps, sources), present, ridge)
+        return (a, maps), objective(a, maps)
+
+    v = right_axes(whole, k)
+    start = (matmul(whole, v), v.T)
+    (a, maps), errors = lax.scan(step, start, length=steps)
+    completed = matmul(a, maps)
+    v = right_axes(completed, k)
+    history = jnp.append(objective(*start), errors)
+    return OneToN(matmul(completed, v), _split(v.T, sources), history)
+
+
+def _orthonormal(x: Float[Array, "n k"]) -> Float[Array, "n k"]:
+    """Columns times a matrix, a constant, that makes them orthonormal, or 0 where there are less.
+
+    The constant is one of many. Nothing that is unique depends on it, so it needs no derivative.
+    """
+    axes = right_axes(lax.stop_gradient(x), x.shape[1])
+    lengths = _strengths(matmul(lax.stop_gradient(x), axes))
+    vanishes = lengths == 0
+    inverse = jnp.where(vanishes, 0, 1 / jnp.where(vanishes, 1, lengths))
+    return matmul(x, axes * inverse[None, :])
+
+
+def _best_maps(a: Array, sources: Sequence[Array], counts: Float[Array, "n N"]) -> Array:
+    """Maps for given rows, side by side: a least-squares problem for each source."""
+    maps = []
+    for j, source in enumerate(sources):
+        weighted = counts[:, j][:, None] * a
+        # Missing rows of a source are zero, so that their weight is of no matter on the right.
+        maps.append(matmul(_inverse(matmul(weighted.T, a)), matmul(a.T, source)))
+    return jnp.concatenate(maps, axis=1)
+
+
+def _best_rows(whole: Array, maps: Sequence[Array], present: Array, ridge: Array) -> Array:
+    """Rows for given maps: the same least-squares problem for all words of the same sources."""
+    grams = jnp.stack([matmul(m, m.T) for m in maps])
+    right = matmul(whole, jnp.concatenate(maps, axis=1).T)
+
+    def solve(rows, members):
+        gram = jnp.sum(jnp.where(members, 1, ridge)[:, None, None] * grams, axis=0)
+        theirs = jnp.all(present == members[None, :], axis=1, keepdims=True)
+        return jnp.where(theirs, matmul(right, _inverse(gram)), rows), None
+
+    sets = jnp.asarray(list(itertools.product([False, True], repeat=len(maps)))[1:])
+    rows, _ = lax.scan(solve, jnp.zeros_like(right), sets)
+    return rows
+
+
+def _inverse(gram: Float[Array, "k k"]) -> Float[Array, "k k"]:
+    """The inverse of a positive definite matrix, but for rows and columns of zeros."""
+    empty = jnp.diag(jnp.where(jnp.diag(gram) == 0, 1, 0).astype(gram.dtype))
+    return cho_solve(cho_factor(gram + empty, lower=True), jnp.eye(gram.shape[0], dtype=gram.dtype))

@@ -1,0 +1,506 @@
+"""Aligned vocabularies against dictionaries, and predicted rows against dense least squares."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import DTYPE, EPS, IN_64_BIT, assert_close, cast, exactly, rounded
+from hypothesis import given
+from hypothesis import strategies as st
+from jax import export
+from jax.test_util import check_grads
+from strategies import seeds
+
+from jaxmeta.alignment import align, predict_missing
+from jaxmeta.vectors import Vectors
+
+WORDS = 12
+SIZES = (3, 2, 4)
+our_words = pytest.mark.usefixtures("_our_words")
+
+
+@pytest.fixture
+def _our_words(hooked):
+    if hooked:
+        pytest.skip("jaxtyping checks the annotations, and objects before the library can")
+
+
+def predicted(sources, present, ridge):
+    """Row by row and pair by pair: a least-squares problem with an intercept and rows for r."""
+    out = [np.array(source) for source in sources]
+    for j, target in enumerate(sources):
+        for w in np.flatnonzero(~present[:, j]):
+            guesses = []
+            for i, source in enumerate(sources):
+                both = present[:, i] & present[:, j]
+                if i == j or not present[w, i] or not both.any():
+                    continue
+                x, y = source[both], target[both]
+                a, b = x - x.mean(axis=0), y - y.mean(axis=0)
+                k = x.shape[1]
+                r = ridge * np.sum(a**2) / k
+                rows = np.concatenate([a, np.sqrt(r) * np.eye(k)])
+                ends = np.concatenate([b, np.zeros((k, y.shape[1]))])
+                fitted = np.linalg.lstsq(rows, ends, rcond=None)[0]
+                guesses.append(y.mean(axis=0) + (source[w] - x.mean(axis=0)) @ fitted)
+            out[j][w] = np.mean(guesses, axis=0) if guesses else np.nan
+    return out
+
+
+def draw(rng, sizes=SIZES, n=WORDS, share=0.7):
+    """Sources with something in common, and words missing here and there but not everywhere."""
+    latent = rng.normal(size=(n, 2))
+    sources = [
+        rounded(latent @ rng.normal(size=(2, k)) + 0.3 * rng.normal(size=(n, k)) + 1) for k in sizes
+    ]
+    present = rng.random((n, len(sizes))) < share
+    present[np.arange(n), rng.integers(len(sizes), size=n)] = True
+    present[:2] = True  # every pair has common words
+    return sources, present
+
+
+def spoil(sources, present, with_=np.nan):
+    """The same sources, with something in the rows that are missing."""
+    return tuple(
+        np.where(has[:, None], source, with_)
+        for source, has in zip(sources, present.T, strict=True)
+    )
+
+
+@pytest.mark.parametrize("sizes", [(3,), (1, 1), (2, 5), SIZES], ids=str)
+@given(seed=seeds, ridge=st.sampled_from([1e-3, 0.1, 10.0]))
+def test_predictions_against_least_squares(sizes, seed, ridge):
+    sources, present = draw(np.random.default_rng(seed), sizes)
+    ours = predict_missing(cast(spoil(sources, present)), jnp.asarray(present), ridge=ridge)
+    for j, expected in enumerate(predicted(sources, present, ridge)):
+        has = present[:, j]
+        np.testing.assert_array_equal(exactly(ours[j])[has], sources[j][has])
+        known = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.isnan(exactly(ours[j])), ~known)
+        # Solving with the Gram matrix loses digits by its condition, at most 1 + k / ridge.
+        size = max(np.abs(source).max() for source in sources) * (1 + max(sizes) / ridge)
+        assert_close(exactly(ours[j])[known], expected[known], scale=size)
+
+
+@given(seed=seeds, exponent=st.sampled_from([-60, -20, 20, 60]))
+def test_scale_and_origin_of_a_source_do_not_matter(seed, exponent):
+    """Powers of two, so that scaling rounds nothing: float32 squares would leave its range."""
+    sources, present = draw(np.random.default_rng(seed), (3, 2))
+    factor = 2.0**exponent
+    first = predict_missing(cast(tuple(sources)), jnp.asarray(present), ridge=0.1)
+    scaled = (sources[0] * factor, sources[1])
+    second = predict_missing(cast(scaled), jnp.asarray(present), ridge=0.1)
+    np.testing.assert_array_equal(exactly(second[0]), exactly(first[0]) * factor)
+    np.testing.assert_array_equal(second[1], first[1])
+    moved = (rounded(sources[0] + 1), sources[1])
+    third = predict_missing(cast(moved), jnp.asarray(present), ridge=0.1)
+    assert_close(third[1], first[1], scale=300 * np.abs(sources[1]).max())
+
+
+def test_a_linear_relation_is_found(rng):
+    x = rounded(rng.normal(size=(50, 3)))
+    y = x @ rng.normal(size=(3, 2)) + 5
+    present = np.ones((50, 2), bool)
+    present[40:, 1] = False
+    _, filled = predict_missing(cast((x, y)), jnp.asarray(present), ridge=1e-2 * EPS)
+    assert_close(filled, y, scale=np.abs(y).max(), terms=256)
+
+
+def test_identical_sources_predict_themselves(rng):
+    x = rounded(rng.normal(size=(50, 3)))
+    present = np.ones((50, 2), bool)
+    present[40:, 0] = present[:10, 1] = False
+    for filled in predict_missing(cast(spoil((x, x), present)), jnp.asarray(present), ridge=1e-9):
+        assert_close(filled, x, scale=np.abs(x).max(), terms=256 + 1e-8 / EPS)
+
+
+def test_one_common_word_predicts_its_vector(rng):
+    sources, present = draw(rng, (3, 2))
+    present[:] = [True, False]
+    present[4] = True
+    _, filled = predict_missing(cast(spoil(sources, present)), jnp.asarray(present), ridge=0.1)
+    np.testing.assert_array_equal(filled, np.tile(rounded(sources[1][4]), (WORDS, 1)))
+
+
+def test_an_endless_ridge_predicts_the_mean(rng):
+    sources, present = draw(rng, (3, 2))
+    filled = predict_missing(cast(spoil(sources, present)), jnp.asarray(present), ridge=1e12)
+    both = present.all(axis=1)
+    for j in range(2):
+        missing = ~present[:, j]
+        expected = np.tile(sources[j][both].mean(axis=0), (missing.sum(), 1))
+        size = np.abs(sources[j]).max()
+        assert_close(exactly(filled[j])[missing], expected, scale=size, terms=16 + 1e-10 / EPS)
+
+
+def test_no_common_word_contributes_nothing(rng):
+    """Sources 0 and 1 have no common word; both share some with source 2."""
+    sources, _ = draw(rng)
+    present = np.zeros((WORDS, 3), bool)
+    present[:6, 0] = present[6:, 1] = present[3:9, 2] = True
+    given_ = cast(spoil(sources, present))
+    filled = predict_missing(given_, jnp.asarray(present), ridge=0.1)
+    alone = predict_missing(given_[1:], jnp.asarray(present[:, 1:]), ridge=0.1)
+    np.testing.assert_array_equal(filled[1], alone[0])
+    np.testing.assert_array_equal(np.isnan(exactly(filled[1])).any(axis=1), np.arange(WORDS) < 3)
+
+
+def test_a_word_that_no_source_has_is_nan(rng):
+    sources, present = draw(rng, (3, 2))
+    present[5] = False
+    for filled in predict_missing(cast(tuple(sources)), jnp.asarray(present), ridge=0.1):
+        np.testing.assert_array_equal(np.isnan(filled).any(axis=1), np.arange(WORDS) == 5)
+
+
+def test_zero_and_constant_sources(rng):
+    _, present = draw(rng, (3, 2))
+    sources = (np.zeros((WORDS, 3)), np.full((WORDS, 2), 4.0))
+    for filled, source in zip(
+        predict_missing(cast(spoil(sources, present)), jnp.asarray(present), ridge=0.1),
+        sources,
+        strict=True,
+    ):
+        np.testing.assert_array_equal(filled, source)
+
+
+def test_nan_of_a_present_row_shows(rng):
+    sources, present = draw(rng, (3, 2))
+    present[:, 0], present[7] = True, [True, False]
+    sources[0][0, 1] = np.nan
+    filled = predict_missing(cast(tuple(sources)), jnp.asarray(present), ridge=0.1)
+    assert np.isnan(filled[1][7]).all()
+
+
+def total(sources, present, ridge):
+    return sum(jnp.sum(jnp.sin(x)) for x in predict_missing(sources, present, ridge=ridge))
+
+
+@pytest.mark.parametrize("kind", ["generic", "zero", "identical", "one common word", "NaN beneath"])
+def test_gradients_are_finite_and_zero_for_missing_rows(rng, kind):
+    sources, present = draw(rng, (3, 3))
+    if kind == "zero":
+        sources = [np.zeros_like(source) for source in sources]
+    if kind == "identical":
+        sources[1] = sources[0]
+    if kind == "one common word":
+        present[:] = [True, False]
+        present[4] = True
+    if kind == "NaN beneath":
+        sources = spoil(sources, present)
+    by_sources, by_ridge = jax.grad(total, argnums=(0, 2))(
+        cast(tuple(sources)), jnp.asarray(present), jnp.asarray(0.1)
+    )
+    assert jnp.isfinite(by_ridge)
+    for j, gradient in enumerate(by_sources):
+        assert jnp.isfinite(gradient).all()
+        np.testing.assert_array_equal(gradient[~present[:, j]], 0)
+
+
+def test_gradients_beside_a_word_that_nothing_predicts(rng):
+    sources, present = draw(rng, (3, 3))
+    present[5] = False
+
+    def of_the_rest(e):
+        return sum(jnp.nansum(x) for x in predict_missing(e, jnp.asarray(present), ridge=0.1))
+
+    for gradient in jax.grad(of_the_rest)(cast(spoil(sources, present))):
+        assert jnp.isfinite(gradient).all()
+
+
+@pytest.mark.skipif(not IN_64_BIT, reason="finite differences keep too few digits in 32 bit")
+def test_gradients_against_finite_differences(rng):
+    sources, present = draw(rng, (2, 3))
+    check_grads(
+        lambda e, r: total(jax.tree.map(jnp.asarray, e), jnp.asarray(present), jnp.asarray(r)),
+        (cast(tuple(sources)), jnp.asarray(0.2)),
+        order=1,
+    )
+
+
+def test_vmap_equals_a_loop(rng):
+    drawn = [draw(rng) for _ in range(3)]
+    each = [(cast(tuple(sources)), jnp.asarray(present)) for sources, present in drawn]
+    batch = jax.tree.map(lambda *xs: jnp.stack(xs), *each)
+    together = jax.vmap(lambda e, p: predict_missing(e, p, ridge=0.1))(*batch)
+    for i, (sources, present) in enumerate(each):
+        alone = predict_missing(sources, present, ridge=0.1)
+        size = max(np.abs(source).max() for source in drawn[i][0]) * (1 + max(SIZES) / 0.1)
+        for x, y in zip(together, alone, strict=True):
+            assert_close(x[i], y, scale=size)
+
+
+def test_new_values_compile_nothing(rng, compilations):
+    first, second = (draw(rng) for _ in range(2))
+    arguments = [
+        (cast(tuple(sources)), jnp.asarray(present)) for sources, present in (first, second)
+    ]
+    jax.block_until_ready(predict_missing(*arguments[0], ridge=0.1))
+    compilations.clear()
+    jax.block_until_ready(predict_missing(*arguments[1], ridge=0.3))
+    assert not compilations
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32] + [jnp.float64] * IN_64_BIT)
+def test_dtype_follows_the_input(rng, dtype):
+    sources, present = draw(rng)
+    out = predict_missing(cast(tuple(sources), dtype), jnp.asarray(present), ridge=0.1)
+    assert [x.dtype for x in out] == [dtype] * 3
+    assert not any(x.weak_type for x in out)
+
+
+def test_lowers_for_cuda(rng):
+    sources, present = draw(rng)
+    call = jax.jit(lambda e, p: predict_missing(e, p, ridge=0.1))
+    exported = export.export(call, platforms=["cuda"])(cast(tuple(sources)), jnp.asarray(present))
+    assert exported.platforms == ("cuda",)
+
+
+def vectors(words, k=2, seed=0, dtype=np.float32):
+    """Vectors of the words of a sentence."""
+    words = tuple(words.split())
+    matrix = np.random.default_rng(seed).normal(size=(len(words), k)).astype(dtype)
+    return Vectors(words, matrix)
+
+
+FIRST, SECOND, THIRD = (
+    vectors("the cat sat", 2),
+    vectors("a cat on the mat", 3, 1),
+    vectors("cat", 1),
+)
+
+
+def rows_of(source, words):
+    """One by one: the row of a word, None if there is none."""
+    table = {word: row for word, row in zip(source.words, source.matrix, strict=True)}
+    return [table.get(word) for word in words]
+
+
+def test_intersection():
+    aligned = align((FIRST, SECOND))
+    assert aligned.words == ("the", "cat")  # the order of the first source
+    assert align((SECOND, FIRST)).words == ("cat", "the")
+    for j, source in enumerate((FIRST, SECOND)):
+        np.testing.assert_array_equal(aligned.sources[j], np.stack(rows_of(source, aligned.words)))
+        assert isinstance(aligned.sources[j], jax.Array)
+    assert aligned.present.all()
+    assert aligned.present.shape == (2, 2)
+
+
+@pytest.mark.parametrize("missing", ["zero", "mean"])
+def test_union(missing):
+    sources = (FIRST, SECOND, THIRD)
+    aligned = align(sources, vocabulary="union", missing=missing)
+    assert aligned.words == ("the", "cat", "sat", "a", "on", "mat")
+    for j, source in enumerate(sources):
+        fill = source.matrix.astype(np.float64).mean(axis=0)
+        for w, row in enumerate(rows_of(source, aligned.words)):
+            assert aligned.present[w, j] == (row is not None)
+            ours = exactly(aligned.sources[j][w])
+            if row is not None:
+                np.testing.assert_array_equal(ours, row)
+            elif missing == "zero":
+                np.testing.assert_array_equal(ours, 0)
+            else:
+                assert_close(ours, fill, scale=np.abs(fill).max(), terms=1, eps=2.0**-23)
+
+
+def test_union_with_predictions(rng):
+    """The rows of `predict_missing`, for files whose order differs from that of the result."""
+    sources, present = draw(rng)
+    names = np.array([f"w{i}" for i in range(WORDS)])
+    files = []
+    for source, has in zip(sources, present.T, strict=True):
+        order = rng.permutation(np.flatnonzero(has))
+        files.append(Vectors(tuple(map(str, names[order])), source[order].astype(DTYPE)))
+    stages = []
+    aligned = align(
+        files,
+        vocabulary="union",
+        missing="predict",
+        ridge=0.2,
+        progress=lambda stage, fraction: stages.append((stage, fraction)),
+    )
+    order = [int(word[1:]) for word in aligned.words]
+    np.testing.assert_array_equal(aligned.present, present[order])
+    expected = predicted(sources, present, 0.2)
+    for ours, full in zip(aligned.sources, expected, strict=True):
+        size = max(np.abs(source).max() for source in sources) * (1 + max(SIZES) / 0.2)
+        assert_close(ours, full[order], scale=size)
+    assert stages[-1] == ("predict", 1.0)
+    assert ("align", 1.0) in stages
+
+
+@given(seed=seeds, vocabulary=st.sampled_from(["intersection", "union"]))
+def test_any_vocabularies(seed, vocabulary):
+    rng = np.random.default_rng(seed)
+    sources = []
+    for k in (1, 2, 3):
+        words = ("w0", *(f"w{i}" for i in 1 + rng.permutation(8)[: rng.integers(8)]))
+        sources.append(Vectors(words, rng.normal(size=(len(words), k)).astype(np.float32)))
+    aligned = align(sources, vocabulary=vocabulary)
+    sets = [set(source.words) for source in sources]
+    expected = set.union(*sets) if vocabulary == "union" else set.intersection(*sets)
+    assert set(aligned.words) == expected
+    assert len(aligned.words) == len(expected)
+    running = [word for source in sources for word in source.words]
+    assert [running.index(word) for word in aligned.words] == sorted(
+        running.index(word) for word in aligned.words
+    )
+    for j, source in enumerate(sources):
+        for w, row in enumerate(rows_of(source, aligned.words)):
+            assert bool(aligned.present[w, j]) == (row is not None)
+            np.testing.assert_array_equal(aligned.sources[j][w], 0 if row is None else row)
+        record = aligned.coverage[j]
+        found = len(sets[j] & expected)
+        assert record[1:5] == (len(sets[j]), found, found / len(expected), len(expected) - found)
+        assert record.how == ("zero" if record.filled else "")
+
+
+@pytest.mark.parametrize("vocabulary", ["intersection", "union"])
+@pytest.mark.parametrize("missing", ["zero", "mean", "predict"])
+def test_one_source_and_identical_sources_stay_as_they_are(vocabulary, missing):
+    for sources in ((FIRST,), (FIRST, FIRST)):
+        aligned = align(sources, vocabulary=vocabulary, missing=missing)
+        assert aligned.words == FIRST.words
+        assert aligned.present.all()
+        for array in aligned.sources:
+            np.testing.assert_array_equal(array, FIRST.matrix)
+
+
+def test_the_files_are_left_alone():
+    before = SECOND.matrix.copy()
+    align((FIRST, SECOND), vocabulary="union", missing="mean")
+    np.testing.assert_array_equal(SECOND.matrix, before)
+
+
+def test_dtypes():
+    half, single, double = (vectors("a b c", dtype=t) for t in (np.float16, np.float32, np.float64))
+    assert align((half,)).sources[0].dtype == jnp.float32
+    np.testing.assert_array_equal(align((half,)).sources[0], half.matrix)
+    assert {x.dtype for x in align((half, single)).sources} == {jnp.dtype(jnp.float32)}
+    assert {x.dtype for x in align((half, single, double)).sources} == {DTYPE}
+    filled = align((half, vectors("b d")), vocabulary="union", missing="predict")
+    assert {x.dtype for x in filled.sources} == {jnp.dtype(jnp.float32)}
+
+
+def test_report():
+    aligned = align(
+        (FIRST, SECOND), vocabulary="union", missing="mean", names=("one", "the second")
+    )
+    assert str(aligned) == repr(aligned) == aligned.report()
+    assert aligned.report().splitlines() == [
+        "6 words",
+        "source       its words    of these   share   filled in",
+        "one                  3           3   50.0%   3 by mean",
+        "the second           5           5   83.3%   1 by mean",
+    ]
+    assert align((FIRST,)).report().splitlines()[2].split() == [
+        *("source", "0", "3", "3", "100.0%", "none")
+    ]
+
+
+def test_many_words_take_no_time(rng):
+    """Half a million words in all; a loop over floats would take minutes."""
+    words = [f"w{i}" for i in range(250_000)]
+    matrix = rng.normal(size=(250_000, 4)).astype(np.float32)
+    first, second = Vectors(tuple(words), matrix), Vectors(tuple(words[::-1]), matrix[::-1])
+    aligned = align((first, second))
+    np.testing.assert_array_equal(aligned.sources[1], matrix)
+
+
+def bad(words, matrix):
+    return Vectors(tuple(words), np.asarray(matrix))
+
+
+ONES = np.ones((3, 2), np.float32)
+WRONG = {
+    "no source": (lambda: align(()), "sources: got no source, expected"),
+    "a single one": (lambda: align(FIRST), r"got a Vectors, expected .* in a tuple: \(source,\)"),
+    "an array": (lambda: align((ONES,)), r"sources\[0\]: got a ndarray, expected a Vectors; read"),
+    "rows": (
+        lambda: align((bad("ab", ONES),), names=("G",)),
+        r"sources\[0\]: got 2 words and a matrix of shape \(3, 2\) in G, expected a row per word",
+    ),
+    "nothing": (lambda: align((bad("", ONES[:0]),)), "got 0 words and a matrix of shape"),
+    "integers": (lambda: align((bad("abc", ONES.astype(int)),)), "got dtype int64, expected float"),
+    "names": (lambda: align((FIRST,), names=("a", "b")), "names: got 2 entries, expected 1"),
+    "vocabulary": (
+        lambda: align((FIRST,), vocabulary="both"),
+        "vocabulary: got 'both', expected 'intersection' or 'union'; pass",
+    ),
+    "missing": (lambda: align((FIRST,), missing="nan"), "missing: got 'nan', expected 'zero' or"),
+    "ridge": (
+        lambda: align((FIRST,), ridge=0.0),
+        "ridge: got 0.0, expected a number above 0; pass",
+    ),
+}
+
+
+@our_words
+@pytest.mark.parametrize("case", WRONG)
+def test_bad_calls_of_align(case):
+    call, message = WRONG[case]
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
+
+
+def test_a_word_twice():
+    with pytest.raises(
+        ValueError, match=r"sources\[1\].words: got 'b' in rows 1 and 3 of two, exp"
+    ):
+        align((FIRST, vectors("a b c b")), names=("one", "two"))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite(value):
+    matrix = ONES.copy()
+    matrix[1, 0], matrix[1, 1] = value, -value
+    with pytest.raises(
+        ValueError, match=r"not finite in row 1 \('b' of source 0\), expected number"
+    ):
+        align((bad("abc", matrix),))
+
+
+def test_no_common_word():
+    upper = vectors("THE CAT SAT ON THEM")
+    message = (
+        r"sources: got no word that all have \(news has 'the', 'cat', 'sat'; web has 'THE', 'CAT', "
+        r"'SAT'\), expected at least one; lower-case the words .* vocabulary='union'"
+    )
+    with pytest.raises(ValueError, match=message):
+        align((FIRST, upper), names=("news", "web"))
+    assert len(align((FIRST, upper), vocabulary="union").words) == 8
+
+
+def test_what_nothing_can_predict():
+    message = (
+        "missing: got 'predict' for 2 words such as 'x', 'y' that one lacks, expected a source "
+        "that has them and shares words with one; pass missing='zero'"
+    )
+    sources = vectors("a b"), vectors("x y"), vectors("a b c")
+    with pytest.raises(ValueError, match=message):
+        align(sources, names=("one", "two", "three"), vocabulary="union", missing="predict")
+
+
+@our_words
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"sources": ()}, ValueError, "sources: got no source"),
+        ({"sources": jnp.ones((4, 2))}, TypeError, r"sources: got an array of shape \(4, 2\)"),
+        ({"sources": (jnp.ones((4, 2)), jnp.ones((3, 2)))}, ValueError, "the same words"),
+        ({"present": jnp.ones((4, 2))}, TypeError, "present: got float.*, expected a bool array"),
+        ({"present": [[True]]}, TypeError, "present: got list, expected a bool array; compare"),
+        ({"present": jnp.ones((4, 1), bool)}, ValueError, r"got shape \(4, 1\), expected \(4, 2\)"),
+        ({"ridge": 0.0}, ValueError, "ridge: got 0.0, expected a number above 0"),
+        ({"ridge": jnp.ones(2)}, ValueError, r"ridge: got an array of shape \(2,\), expected one"),
+    ],
+)
+def test_bad_calls_of_predict_missing(change, error, message):
+    arguments = {
+        "sources": (jnp.ones((4, 2)),) * 2,
+        "present": jnp.ones((4, 2), bool),
+        "ridge": 0.1,
+    } | change
+    with pytest.raises(error, match=message):
+        predict_missing(arguments["sources"], arguments["present"], ridge=arguments["ridge"])

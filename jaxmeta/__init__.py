@@ -4,13 +4,26 @@ Modules are the map: `corpus` and `counting` (text to counts), `signals` (counts
 `spectral` (signals, spectra, embeddings), `eigen` (leading eigenpairs of large signals), `noise`
 (what noise does to a spectrum, and undoing it), `pip` (the PIP loss and the dimensionality),
 `bounds` (Lemmas 1 and 2, Theorem 1 corrected, for N sources), `weights` (in closed form),
-`quadratic` (exact weights, and descent), `combine` (meta-embeddings), `sources` (all of it, from
-corpora to source embeddings), `synthetic` (text with a known ideal), `progress`, and `linalg` and
-`optimise` (what the others stand on). Their public names are also here.
+`quadratic` (exact weights, and descent), `sources` (all of it, from corpora to source embeddings),
+`vectors` (vector files), `alignment` (to the same words) and `merge` (from files to a file),
+`combine`, `one_ton`, `locally_linear` and `autoencode` (meta-embeddings), `diagnosis` (what each
+source does to one), `synthetic` (text with a known ideal), `progress`, and `linalg` and `optimise`
+(what the others stand on). Their public names are also here.
 """
 
 from jaxmeta._files import Cache as Cache
 from jaxmeta._files import write_whole as write_whole
+from jaxmeta.alignment import Aligned as Aligned
+from jaxmeta.alignment import Coverage as Coverage
+from jaxmeta.alignment import align as align
+from jaxmeta.alignment import predict_missing as predict_missing
+from jaxmeta.autoencode import Autoencoded as Autoencoded
+from jaxmeta.autoencode import Autoencoder as Autoencoder
+from jaxmeta.autoencode import Layer as Layer
+from jaxmeta.autoencode import averaged_autoencoder as averaged_autoencoder
+from jaxmeta.autoencode import concatenated_autoencoder as concatenated_autoencoder
+from jaxmeta.autoencode import decoupled_autoencoder as decoupled_autoencoder
+from jaxmeta.autoencode import encode as encode
 from jaxmeta.bounds import BoundTerms as BoundTerms
 from jaxmeta.bounds import Lemma1 as Lemma1
 from jaxmeta.bounds import SourceOrder as SourceOrder
@@ -18,8 +31,13 @@ from jaxmeta.bounds import best_order as best_order
 from jaxmeta.bounds import bound_terms as bound_terms
 from jaxmeta.bounds import lemma1 as lemma1
 from jaxmeta.bounds import select_sources as select_sources
+from jaxmeta.combine import RotatedAverage as RotatedAverage
+from jaxmeta.combine import average as average
 from jaxmeta.combine import concatenate as concatenate
+from jaxmeta.combine import principal_axes as principal_axes
 from jaxmeta.combine import rotate as rotate
+from jaxmeta.combine import rotated_average as rotated_average
+from jaxmeta.combine import svd_reduce as svd_reduce
 from jaxmeta.corpus import Corpus as Corpus
 from jaxmeta.corpus import Vocabulary as Vocabulary
 from jaxmeta.corpus import build_vocabulary as build_vocabulary
@@ -37,6 +55,12 @@ from jaxmeta.counting import random_blocks as random_blocks
 from jaxmeta.counting import released_window as released_window
 from jaxmeta.counting import save_counts as save_counts
 from jaxmeta.counting import symmetric_window as symmetric_window
+from jaxmeta.diagnosis import Diagnosis as Diagnosis
+from jaxmeta.diagnosis import Part as Part
+from jaxmeta.diagnosis import cosine_shares as cosine_shares
+from jaxmeta.diagnosis import diagnose as diagnose
+from jaxmeta.diagnosis import disagreement as disagreement
+from jaxmeta.diagnosis import plot_diagnosis as plot_diagnosis
 from jaxmeta.eigen import Density as Density
 from jaxmeta.eigen import Eigenpairs as Eigenpairs
 from jaxmeta.eigen import eigenvalue_density as eigenvalue_density
@@ -44,6 +68,13 @@ from jaxmeta.eigen import leading_eigenpairs as leading_eigenpairs
 from jaxmeta.eigen import multiply_by as multiply_by
 from jaxmeta.linalg import principal_sines as principal_sines
 from jaxmeta.linalg import procrustes as procrustes
+from jaxmeta.locally_linear import LocallyLinear as LocallyLinear
+from jaxmeta.locally_linear import best_reconstructed as best_reconstructed
+from jaxmeta.locally_linear import locally_linear as locally_linear
+from jaxmeta.locally_linear import nearest_neighbours as nearest_neighbours
+from jaxmeta.locally_linear import reconstruction_matrix as reconstruction_matrix
+from jaxmeta.locally_linear import reconstruction_weights as reconstruction_weights
+from jaxmeta.merge import merge_files as merge_files
 from jaxmeta.noise import Strengths as Strengths
 from jaxmeta.noise import complete_spectrum as complete_spectrum
 from jaxmeta.noise import debias as debias
@@ -57,6 +88,10 @@ from jaxmeta.noise import rotation_invariant_rectangular as rotation_invariant_r
 from jaxmeta.noise import spiked_strengths as spiked_strengths
 from jaxmeta.noise import usvt as usvt
 from jaxmeta.noise import usvt_rank as usvt_rank
+from jaxmeta.one_ton import OneToN as OneToN
+from jaxmeta.one_ton import one_to_n as one_to_n
+from jaxmeta.one_ton import one_to_n_plus as one_to_n_plus
+from jaxmeta.one_ton import released_one_to_n as released_one_to_n
 from jaxmeta.optimise import Minimum as Minimum
 from jaxmeta.optimise import minimise as minimise
 from jaxmeta.optimise import non_negative as non_negative
@@ -98,6 +133,12 @@ from jaxmeta.synthetic import expected_counts as expected_counts
 from jaxmeta.synthetic import latent_model as latent_model
 from jaxmeta.synthetic import sample_tokens as sample_tokens
 from jaxmeta.synthetic import write_corpus as write_corpus
+from jaxmeta.vectors import DuplicateWords as DuplicateWords
+from jaxmeta.vectors import Vectors as Vectors
+from jaxmeta.vectors import as_vectors as as_vectors
+from jaxmeta.vectors import read_vectors as read_vectors
+from jaxmeta.vectors import to_gensim as to_gensim
+from jaxmeta.vectors import write_vectors as write_vectors
 from jaxmeta.weights import aligned_weights as aligned_weights
 from jaxmeta.weights import dimension_weights as dimension_weights
 from jaxmeta.weights import released_dimension_weights as released_dimension_weights

@@ -16,10 +16,12 @@ __all__ = [
     "array",
     "count",
     "descending",
+    "embeddings",
     "integer",
     "not_negative",
     "numbers_per_source",
     "positive",
+    "present",
     "same_rows",
     "scalar",
     "sizes",
@@ -152,6 +154,25 @@ def sources(name: str, values: Any, kind: type | None = None) -> None:
                 "see spectrum_of and decompose",
                 TypeError,
             )
+
+
+def embeddings(name: str, values: Any) -> None:
+    """`values` is a non-empty sequence of matrices that have a row for each of the same words."""
+    sources(name, values)
+    for j, value in enumerate(values):
+        array(f"{name}[{j}]", value, 2)
+        same_rows(**{f"{name}[0]": values[0], f"{name}[{j}]": value})
+
+
+def present(value: Any, *shape: int) -> None:
+    """`value` is an array of bool: which words there are, of one source or of each."""
+    index, whose = ("w", "the source") if len(shape) == 1 else ("w, j", "source j")
+    remedy = f"pass present[{index}], whether {whose} has word w"
+    if getattr(value, "dtype", None) != jnp.bool_:
+        got = f"dtype {value.dtype}" if hasattr(value, "dtype") else _describe(value)
+        _fail("present", got, "an array of bool", remedy, TypeError)
+    if value.shape != shape:
+        _fail("present", f"shape {value.shape}", str(shape), remedy)
 
 
 def count(name: str, values: Sized, expected: int) -> None:

@@ -117,11 +117,10 @@ def align(
      [3. 4.]]
     """
     names = _check_sources(sources, names)
-    _check_choice("vocabulary", vocabulary, ("intersection", "union"))
     _check_choice("missing", missing, ("zero", "mean", "predict"))
     _checks.positive("ridge", ridge, f"pass a small share, such as {RIDGE}")
     progress = progress or silent
-    words, rows = _common_rows(sources, names, vocabulary)
+    words, rows = common_rows(sources, names, vocabulary)
     present = np.stack([row >= 0 for row in rows], axis=1)
     if missing == "predict":
         _check_reach(words, present, names)
@@ -140,28 +139,29 @@ def align(
     for done, j in enumerate(lacking, start=1):
         arrays[j] = _filled(given, jnp.asarray(present), ridge, j)
         progress("predict", done / len(lacking))
-    found = present.sum(axis=0)
-    coverage = tuple(
-        Coverage(
-            name,
-            words=len(source.words),
-            found=int(count),
-            share=float(count / len(words)),
-            filled=int(len(words) - count),
-            how=missing if count < len(words) else "",
-        )
-        for name, source, count in zip(names, sources, found, strict=True)
-    )
+    coverage = coverage_of(sources, names, rows, missing)
     return Aligned(words, tuple(arrays), jnp.asarray(present), coverage)
 
 
-def _common_rows(
+def coverage_of(
+    sources: Sequence[Vectors], names: Sequence[str], rows: Sequence[np.ndarray], how: str
+) -> tuple[Coverage, ...]:
+    """How much each source covers of words that have these rows in it, as by `common_rows`."""
+    n, found = len(rows[0]), [int(np.sum(row >= 0)) for row in rows]
+    return tuple(
+        Coverage(name, len(source.words), count, count / n, n - count, how if count < n else "")
+        for name, source, count in zip(names, sources, found, strict=True)
+    )
+
+
+def common_rows(
     sources: Sequence[Vectors], names: Sequence[str], vocabulary: str
 ) -> tuple[tuple[str, ...], list[np.ndarray]]:
     """Words of the result, and the row that each has in each source, -1 if none."""
+    _check_choice("vocabulary", vocabulary, ("intersection", "union"))
     indices = []
     for j, source in enumerate(sources):
-        index = {word: row for row, word in enumerate(source.words)}
+        index = dict(zip(source.words, range(len(source.words)), strict=True))
         if len(index) < len(source.words):
             seen = enumerate(source.words)
             row, word = next((row, word) for row, word in seen if index[word] != row)
@@ -173,13 +173,17 @@ def _common_rows(
     if vocabulary == "union":
         words = tuple(dict.fromkeys(itertools.chain.from_iterable(indices)))
     else:
-        words = tuple(w for w in indices[0] if all(w in index for index in indices[1:]))
+        common = iter(indices[0])
+        for index in indices[1:]:
+            common = filter(index.__contains__, common)
+        words = tuple(common)
     if not words:
         raise ValueError(
             f"sources: got no word that all have ({_samples(sources, names)}), expected at least "
             "one; lower-case the words if they differ in case, or pass vocabulary='union'."
         )
-    rows = [np.fromiter((i.get(w, -1) for w in words), np.intp, len(words)) for i in indices]
+    none = itertools.repeat(-1)
+    rows = [np.fromiter(map(i.get, words, none), np.intp, len(words)) for i in indices]
     return words, rows
 
 
@@ -227,11 +231,8 @@ def predict_missing(
     >>> print(predict_missing((x, y), present, ridge=1e-6)[1][3].round(3))
     [9.]
     """
-    _checks.sources("sources", sources)
-    for j, source in enumerate(sources):
-        _checks.array(f"sources[{j}]", source, 2)
-        _checks.same_rows(**{"sources[0]": sources[0], f"sources[{j}]": source})
-    _check_present(present, (sources[0].shape[0], len(sources)))
+    _checks.embeddings("sources", sources)
+    _checks.present(present, sources[0].shape[0], len(sources))
     _checks.positive("ridge", ridge, f"pass a small share, such as {RIDGE}")
     return tuple(_filled(tuple(sources), present, ridge, j) for j in range(len(sources)))
 
@@ -273,17 +274,6 @@ def _regression(x: Array, y: Array, common: Array, ridge: Array | float) -> Arra
     shift = jnp.asarray(ridge, x.dtype) * jnp.where(unit == 0, 1, unit)
     factor = cho_factor(gram + shift * jnp.eye(gram.shape[0], dtype=x.dtype))
     return level + matmul(x - centre, cho_solve(factor, matmul(a.T, b)))
-
-
-def _check_present(present: object, shape: tuple[int, int]) -> None:
-    if getattr(present, "dtype", None) != np.bool_:
-        kind = getattr(present, "dtype", type(present).__name__)
-        raise TypeError(f"present: got {kind}, expected a bool array; compare, as in counts > 0.")
-    if present.shape != shape:  # type: ignore[attr-defined]
-        raise ValueError(
-            f"present: got shape {present.shape}, expected {shape}; "  # type: ignore[attr-defined]
-            "pass a row per word and a column per source."
-        )
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -260,21 +260,15 @@ def encode(
 
 def _check(sources: Any, present: Any) -> tuple[int, ...]:
     """Check the arrays; their widths."""
-    _checks.sources("sources", sources)
+    _checks.embeddings("sources", sources)
     for j, source in enumerate(sources):
-        _checks.array(f"sources[{j}]", source, 2)
-        _checks.same_rows(**{"sources[0]": sources[0], f"sources[{j}]": source})
         if source.dtype != sources[0].dtype:
             raise TypeError(
                 f"sources[{j}]: got dtype {source.dtype}, expected {sources[0].dtype}, as of "
                 "sources[0]; cast it with .astype."
             )
-    shape = (sources[0].shape[0], len(sources))
-    if present is not None and (jnp.shape(present), jnp.result_type(present)) != (shape, bool):
-        raise ValueError(
-            f"present: got {jnp.result_type(present)} of shape {jnp.shape(present)}, expected bool "
-            f"of shape {shape}; say for each word which sources have it."
-        )
+    if present is not None:
+        _checks.present(present, sources[0].shape[0], len(sources))
     return tuple(source.shape[1] for source in sources)
 
 

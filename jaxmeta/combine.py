@@ -274,24 +274,10 @@ def known(
     sources: Sequence[Float[Array, "n _"]], present: Bool[Array, "n N"] | None = None
 ) -> tuple[Float[Array, "n _"], ...]:
     """The sources after checks, with zeros for words that are not present."""
-    _checks.sources("sources", sources)
-    for j, source in enumerate(sources):
-        _checks.array(f"sources[{j}]", source, 2)
-        _checks.same_rows(**{"sources[0]": sources[0], f"sources[{j}]": source})
+    _checks.embeddings("sources", sources)
     if present is None:
         return tuple(sources)
-    expected = (sources[0].shape[0], len(sources))
-    if getattr(present, "dtype", None) != jnp.bool_:
-        kind = f"dtype {present.dtype}" if hasattr(present, "dtype") else type(present).__name__
-        raise TypeError(
-            f"present: got {kind}, expected an array of bool; "
-            "pass present[w, j], whether source j has word w."
-        )
-    if present.shape != expected:
-        raise ValueError(
-            f"present: got shape {present.shape}, expected {expected}, words by sources; "
-            "pass present[w, j], whether source j has word w."
-        )
+    _checks.present(present, sources[0].shape[0], len(sources))
     return tuple(
         jnp.where(jnp.broadcast_to(present[:, j : j + 1], source.shape), source, 0)
         for j, source in enumerate(sources)

@@ -84,10 +84,10 @@ class Corpus:
 
     def __post_init__(self) -> None:
         try:
-            codecs.lookup(self.encoding)
+            " ".encode(self.encoding)  # codecs that are not of text raise here too
         except LookupError:
             raise ValueError(
-                f"encoding: got {self.encoding!r}, expected one that Python knows; "
+                f"encoding: got {self.encoding!r}, expected one of text that Python knows; "
                 "pass a name such as 'utf-8' or 'latin-1'."
             ) from None
 
@@ -302,11 +302,14 @@ def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]
         read += len(block)
         try:
             text = rest + decoder.decode(block, final=not block)
-        except UnicodeDecodeError as error:
-            at = read - len(error.object) + error.start
+        except UnicodeError as error:
+            got = str(error)  # UTF-16 without a mark of the byte order names no place
+            if isinstance(error, UnicodeDecodeError):
+                at = read - len(error.object) + error.start
+                got = f"byte {error.object[error.start]:#04x} at offset {at}"
             raise ValueError(
-                f"{path}: got byte {error.object[error.start]:#04x} at offset {at}, expected text "
-                f"in {encoding}; pass encoding= with the one it is in, such as 'latin-1'."
+                f"{path}: got {got}, expected text in {encoding}; pass encoding= with the one it "
+                "is in, such as 'latin-1'."
             ) from error
         if "\0" in text:
             raise ValueError(

@@ -129,16 +129,26 @@ def contiguous_halves(tokens: int) -> Callable[[str], Halves]:
     array([0, 0, 1, 1, 1])
     """
     _checks.integer("tokens", tokens, least=2)
+    names: set[str] = set()
+
+    def halves_of(name: str) -> Halves:
+        names.add(name)
+        if len(names) > 1:
+            raise ValueError(
+                f"split: got {' and '.join(sorted(names))}, expected a corpus of one file; "
+                "use random_blocks for several."
+            )
+        return halves
 
     def halves(positions: np.ndarray) -> np.ndarray:
         if positions[-1] >= tokens:
             raise ValueError(
                 f"tokens: got {tokens}, expected the number of tokens of the file, which has more; "
-                "pass Vocabulary.tokens, and random_blocks for several files."
+                "pass Vocabulary.tokens."
             )
         return (positions >= tokens // 2).astype(np.int64)
 
-    return lambda _: halves
+    return halves_of
 
 
 def count_windows(

@@ -167,7 +167,7 @@ def leading_eigenpairs(
     # A found pair that is left out from here on must not show in the residuals of the others.
     precise = _leading(ritz.residuals <= max(0.1 * tolerance * smallest, floor))
     found = rank if settled >= rank else min(precise, rank - 1, len(ritz.values) - 1)
-    locked = _columns(krylov, ritz.rotation[:, :found])
+    locked = _columns(krylov, ritz, np.arange(found))
     if found == rank:
         say("eigenpairs", 1.0)
         return _measured(multiply, locked, density, products)
@@ -188,12 +188,12 @@ def leading_eigenpairs(
         ritz = _ritz(krylov)
         # All are measured once those with the largest residuals are good.
         worst = np.argsort(ritz.residuals[:wanted])[-BLOCK:]
-        sample = _measured(multiply, _columns(krylov, ritz.rotation[:, worst]), density, products)
+        sample = _measured(multiply, _columns(krylov, ritz, worst), density, products)
         products = sample.products
         # A look costs as much as some steps, and residuals fall fast in the end.
-        look = size * (1.05 if jnp.max(sample.residuals) < 30 * tolerance else 1.1)
+        look = size * (1.05 if np.max(sample.residuals) < 30 * tolerance else 1.1)
         if _good(sample, tolerance, floor):
-            rest = _columns(krylov, ritz.rotation[:, :wanted])
+            rest = _columns(krylov, ritz, np.arange(wanted))
             pairs = _measured(multiply, jnp.append(locked, rest, axis=1), density, products)
             products = pairs.products
             if _good(pairs, tolerance, floor):
@@ -248,6 +248,8 @@ class _Ritz(NamedTuple):
 
     values: np.ndarray
     residuals: np.ndarray
+    shares: np.ndarray
+    """Of the first block in each vector."""
     rotation: Array
     """Vectors in the basis."""
 
@@ -317,24 +319,44 @@ def _refresh(basis: Array, block: Array, spent: Array, key: Array) -> Array:
     return block
 
 
-def _columns(krylov: _Krylov, rotation: Array) -> Array:
-    """Vectors that are given in the basis, locked ones left out, as columns."""
-    return matmul(krylov.basis[krylov.locked : krylov.filled].T, rotation)
+def _columns(krylov: _Krylov, ritz: _Ritz, which: np.ndarray) -> Array:
+    """Some Ritz vectors, as columns."""
+    return _combined(krylov.basis, ritz.rotation, which, krylov.locked, krylov.filled)
+
+
+# One program rather than one for each operation: sizes differ from call to call, and compiling
+# would take longer than computing.
+@jax.jit(static_argnums=(3, 4))
+def _combined(
+    basis: Array, rotation: Array, which: Array | np.ndarray, locked: int, filled: int
+) -> Array:
+    return matmul(basis[locked:filled].T, rotation[:, which])
 
 
 def _ritz(krylov: _Krylov) -> _Ritz:
-    own = slice(krylov.locked, krylov.filled)
-    upper = jnp.triu(krylov.projected[own, own])
+    _, projected, _, coupling, filled, locked, _ = krylov
+    *found, rotation = _diagonalised(projected, coupling, locked, filled)
+    values, residuals, shares = map(np.asarray, found)
+    _finite(values)
+    return _Ritz(values, residuals, shares, rotation)
+
+
+@jax.jit(static_argnums=(2, 3))
+def _diagonalised(
+    projected: Array, coupling: Array, locked: int, filled: int
+) -> tuple[Array, Array, Array, Array]:
+    own = slice(locked, filled)
+    upper = jnp.triu(projected[own, own])
     values, rotation = jnp.linalg.eigh(upper + jnp.triu(upper, 1).T)
     order = jnp.argsort(-jnp.abs(values))
     values, rotation = values[order], rotation[:, order]
-    residuals = jnp.linalg.norm(matmul(krylov.coupling, rotation[-BLOCK:]), axis=0)
-    _finite(values)
-    return _Ritz(np.asarray(values), np.asarray(residuals), rotation)
+    residuals = jnp.linalg.norm(matmul(coupling, rotation[-BLOCK:]), axis=0)
+    shares = jnp.sum(rotation[:BLOCK] ** 2, axis=0) / BLOCK
+    return values, residuals, shares, rotation
 
 
-def _finite(values: Array) -> None:
-    if not jnp.all(jnp.isfinite(values)):
+def _finite(values: Array | np.ndarray) -> None:
+    if not np.all(np.isfinite(values)):
         raise ValueError(
             "multiply: got products with NaN or infinity in them, expected finite ones; look for "
             "entries of the matrix that are not finite."
@@ -342,9 +364,8 @@ def _finite(values: Array) -> None:
 
 
 def _density(ritz: _Ritz, n: int) -> Density:
-    share = jnp.sum(ritz.rotation[:BLOCK] ** 2, axis=0) / BLOCK
     order = np.argsort(ritz.values)
-    return Density(jnp.asarray(ritz.values)[order], n * share[order])
+    return Density(jnp.asarray(ritz.values[order]), jnp.asarray(n * ritz.shares[order]))
 
 
 def _leading(holds: np.ndarray) -> int:
@@ -367,30 +388,36 @@ def _outside(locked: Array, image: Array) -> Array:
 
 
 def _dense(multiply: Multiply, n: int, rank: int, dtype: Any, products: int = 0) -> Eigenpairs:
-    values, vectors = jnp.linalg.eigh(multiply(jnp.eye(n, dtype=dtype)))
+    values, vectors = _all(multiply(jnp.eye(n, dtype=dtype)), rank)
     _finite(values)
-    order = jnp.argsort(-jnp.abs(values))[:rank]
     density = Density(values, jnp.ones_like(values))
-    return _measured(multiply, vectors[:, order], density, products + n)
+    return _measured(multiply, vectors, density, products + n)
+
+
+@jax.jit(static_argnums=1)
+def _all(matrix: Array, rank: int) -> tuple[Array, Array]:
+    """All eigenvalues, ascending, and vectors of the leading ones."""
+    values, vectors = jnp.linalg.eigh(matrix)
+    return values, vectors[:, jnp.argsort(-jnp.abs(values))[:rank]]
 
 
 def _good(pairs: Eigenpairs, tolerance: float, floor: float) -> bool:
-    size = jnp.abs(pairs.values)
-    return bool(jnp.all(pairs.residuals * size <= jnp.maximum(tolerance * size, floor)))
+    size, residuals = np.abs(pairs.values), np.asarray(pairs.residuals)
+    return bool(np.all(residuals * size <= np.maximum(tolerance * size, floor)))
 
 
 def _measured(multiply: Multiply, vectors: Array, density: Density, products: int) -> Eigenpairs:
     """Values and residuals of given vectors, from their images."""
     number = vectors.shape[1]
-    images = [multiply(vectors[:, i : i + 256]) for i in range(0, number, 256)]
-    values, residuals = _rayleigh(vectors, jnp.concatenate(images, axis=1))
-    order = jnp.argsort(-jnp.abs(values))
-    products += number
-    return Eigenpairs(values[order], vectors[:, order], residuals[order], density, products)
+    images = [multiply(some) for some in jnp.split(vectors, [*range(256, number, 256)], axis=1)]
+    return Eigenpairs(*_rayleigh(vectors, images), density, products + number)
 
 
 @jax.jit
-def _rayleigh(vectors: Array, images: Array) -> tuple[Array, Array]:
-    values = jnp.sum(vectors * images, axis=0)
-    residuals = jnp.linalg.norm(images - vectors * values[None, :], axis=0)
-    return values, residuals / jnp.where(values == 0, 1, jnp.abs(values))
+def _rayleigh(vectors: Array, images: list[Array]) -> tuple[Array, Array, Array]:
+    image = jnp.concatenate(images, axis=1)
+    values = jnp.sum(vectors * image, axis=0)
+    residuals = jnp.linalg.norm(image - vectors * values[None, :], axis=0)
+    residuals = residuals / jnp.where(values == 0, 1, jnp.abs(values))
+    order = jnp.argsort(-jnp.abs(values))
+    return values[order], vectors[:, order], residuals[order]

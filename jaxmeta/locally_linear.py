@@ -179,6 +179,7 @@ def nearest_neighbours(
     _checks.integer("neighbours", neighbours, least=1, most=n - 1, of="the vocabulary, less one,")
     if present is None:
         present = jnp.ones(n, bool)
+    _checks.present(present, n)
     source = jnp.where(jnp.broadcast_to(present[:, None], source.shape), source, 0)
     # Distances are differences of large numbers where the words lie far off the origin.
     mean = jnp.sum(source, axis=0) / jnp.maximum(jnp.sum(present), 1).astype(source.dtype)
@@ -299,7 +300,7 @@ def _word_weights(
     error = table[word] - uniform * matmul(share, z)
     trace = matmul(share, jnp.sum(z**2, axis=1))
     known_columns = jnp.sum(jnp.any(listed[:, :n], axis=1)[columns]).astype(dtype)
-    r = jnp.where(trace == 0, 1, ridge * trace / jnp.maximum(known_columns, 1))
+    r = ridge * jnp.where(trace == 0, 1, trace) / jnp.maximum(known_columns, 1)
     if z.shape[0] < z.shape[1]:
         # Slots of one word share its column: each takes 1/sqrt(times) of it, and ZZ' is the same.
         root = jnp.sqrt(share)
@@ -375,7 +376,8 @@ def best_reconstructed(
     constant one, for which $\lambda = 0$. A rotation of all $k$ columns changes no cosine between
     words, so what matters is their span: every residual is at most
     $\text{tolerance}\cdot\lambda_k$, or what rounding allows, about $10\epsilon\lambda_{max}$.
-    The second may be far above $\lambda_k$ in float32 where rows have huge weights: see `residuals`.
+    The second may be far above $\lambda_k$ in float32 where rows have huge weights: see
+    `residuals`.
 
     The wanted eigenvalues are thousands of times smaller than the largest, and as close together.
     A first Lanczos run tells the level $a$ that enough eigenvalues are below and the end $b$ of

@@ -10,7 +10,9 @@ A source is a signal of a corpus, reduced to its leading directions:
 
 `build_sources` does all of this. With a folder to cache in, each step is kept there under the
 settings that it depends on: an interrupted run goes on where it stopped, and a changed setting
-repeats only what follows from it. Files are told apart by what they hold, not by their names.
+repeats only what follows from it. Another seed of the halves costs counting and the noise; another
+alpha or rule nothing, unless it needs more eigenpairs than there are. Files are told apart by what
+they hold, not by their names.
 """
 
 import dataclasses
@@ -18,6 +20,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -29,7 +32,7 @@ import scipy.sparse
 from jaxtyping import Array, Float
 from scipy.sparse import csr_array
 
-from jaxmeta import _files
+from jaxmeta import _checks, _files
 from jaxmeta.corpus import (
     Corpus,
     Vocabulary,
@@ -55,6 +58,8 @@ from jaxmeta.spectral import Spectrum, embed, fix_signs
 __all__ = ["RULES", "Recipe", "Source", "build_sources"]
 
 VERSION = 1  # of all steps: one more whenever a step gives other numbers than before
+
+RANKS = 16  # eigenpairs are computed by multiples of this, or all
 
 Rule: TypeAlias = Callable[[Array, float, float], Any]
 
@@ -184,6 +189,11 @@ def build_sources(
     Cost: reading each corpus twice, and for each source the cost of `leading_eigenpairs`.
     """
     _check(recipes, rule, alpha)
+    # These would be noticed as well without a check, but after minutes.
+    _checks.integer("window", window, least=1)
+    _checks.positive("tolerance", tolerance, "pass a relative residual, such as 1e-3")
+    if cache is not None and not Path(cache).is_dir() and Path(cache).exists():
+        raise ValueError(f"cache: got {cache}, a file, expected a folder; choose another name.")
     store = _files.Cache(None if cache is None else Path(cache))
     say = progress or silent
     # Without a cache corpora need no name that lasts.
@@ -201,23 +211,22 @@ def build_sources(
             "words": hashlib.sha256("\n".join(shared.words).encode()).hexdigest(),
             "window": window,
             "unknown": unknown,
-            "split": "contiguous" if contiguous else seed,
         }
+        halves = settings | {"split": "contiguous" if contiguous else seed}
         count = partial(
             count_windows, corpus, shared, window=window, unknown=unknown, split=split, progress=say
         )
-        # Counts are looked at only if a step that needs them is not in the cache.
-        counts = functools.cache(partial(_counts, store, settings, count))
+        counting = _Counting(store, settings, halves, count)
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
-            signal = partial(_signal, recipe, counts, weights)
-            own_settings = settings | {
+            signal = partial(_signal, recipe, counting, weights)
+            of_signal = {
                 "signal": _identity(recipe.signal) if cache else None,
                 "weights": None if weights is None else np.asarray(weights).tolist(),
                 "dtype": str(jnp.result_type(float)),
             }
-            steps = _Steps(store, own_settings, signal, len(shared.words), tolerance, recipe, say)
+            both = settings | of_signal, halves | of_signal
+            steps = _Steps(store, *both, signal, len(shared.words), tolerance, recipe, say)
             built[recipe.name] = _source(steps, shared.words, alpha, rule)
-        counts.cache_clear()
     return tuple(built[recipe.name] for recipe in recipes)
 
 
@@ -231,7 +240,7 @@ def _source(steps: "_Steps", words: tuple[str, ...], alpha: float, rule: str) ->
     k, rank = dimensions(density.spectrum()), 0
     while k > rank:
         # More than wanted, as the density is an estimate; and not of every size, as each compiles.
-        rank = min(n, 16 * (2 + 9 * k // 128))
+        rank = min(n, RANKS * (2 + 9 * k // (8 * RANKS)))
         pairs = steps.eigenpairs(rank, density)
         k = dimensions(pairs.spectrum)
     magnitudes = jnp.asarray(np.abs(pairs.spectrum))
@@ -249,11 +258,59 @@ def _source(steps: "_Steps", words: tuple[str, ...], alpha: float, rule: str) ->
 
 
 @dataclasses.dataclass(frozen=True)
+class _Counting:
+    """Counts of one corpus, looked at only if a step that needs them is not in the cache.
+
+    One pass counts the whole and the halves. They are kept apart, as the whole is the same however
+    it is split.
+    """
+
+    store: _files.Cache
+    settings: dict[str, Any]
+    settings_of_halves: dict[str, Any]
+    count: Callable[[], Counts]
+
+    @functools.cached_property
+    def counted(self) -> Counts:
+        return self.count()
+
+    @functools.cached_property
+    def whole(self) -> Counts:
+        def make() -> dict[str, np.ndarray]:
+            counts = self.counted
+            none = _none(counts)
+            return to_arrays(Counts(counts.words, none, none, counts.whole))
+
+        return from_arrays(self.store.arrays("counts", self.settings, make))
+
+    @functools.cached_property
+    def halves(self) -> Counts:
+        def make() -> dict[str, np.ndarray]:
+            _ = self.whole  # of the same pass: kept now, should the next step be interrupted
+            return to_arrays(dataclasses.replace(self.counted, across=_none(self.counted)))
+
+        return from_arrays(self.store.arrays("halves", self.settings_of_halves, make))
+
+
+def _none(counts: Counts) -> tuple[csr_array, ...]:
+    return tuple(csr_array(x.shape, dtype=x.dtype) for x in counts.across)
+
+
+class _AbsentError(Exception):
+    """A step is not in the cache."""
+
+
+def _absent() -> dict[str, np.ndarray]:
+    raise _AbsentError
+
+
+@dataclasses.dataclass(frozen=True)
 class _Steps:
     """What is known of one signal, step by step, from the cache if it is there."""
 
     store: _files.Cache
     settings: dict[str, Any]
+    settings_of_noise: dict[str, Any]
     signal: Callable[[str], csr_array]
     n: int
     tolerance: float
@@ -274,7 +331,7 @@ class _Steps:
             self.say("noise", 1.0)
             return {"sigma": np.asarray(sigma)}
 
-        return float(self.store.arrays("noise", self.settings, make)["sigma"])
+        return float(self.store.arrays("noise", self.settings_of_noise, make)["sigma"])
 
     def density(self) -> Density:
         def make() -> dict[str, np.ndarray]:
@@ -298,20 +355,26 @@ class _Steps:
             )
             return {name: np.asarray(getattr(found, name)) for name in names}
 
-        settings = self.settings | {"rank": rank, "tolerance": self.tolerance}
-        stored = self.store.arrays("eigenpairs", settings, make)
-        values, vectors, residuals = (jnp.asarray(stored[name]) for name in names[:3])
+        key = self.settings | {"tolerance": self.tolerance}
+        for enough in (*range(rank, self.n, RANKS), self.n):
+            with suppress(_AbsentError):
+                stored = self.store.arrays("eigenpairs", key | {"rank": enough}, _absent)
+                break
+        else:
+            stored = self.store.arrays("eigenpairs", key | {"rank": rank}, make)
+        values, vectors, residuals = (jnp.asarray(stored[name][..., :rank]) for name in names[:3])
         return Eigenpairs(values, vectors, residuals, density, int(stored["products"]))
 
 
 def _signal(
     recipe: Recipe,
-    counts: Callable[[], Counts],
+    counting: _Counting,
     weights: Sequence[float] | np.ndarray | None,
     part: str,
 ) -> csr_array:
     """The signal of the whole corpus, or of its first or second half."""
-    made = recipe.signal(symmetric_window(getattr(counts(), part), weights=weights))
+    counts = counting.whole if part == "whole" else counting.halves
+    made = recipe.signal(symmetric_window(getattr(counts, part), weights=weights))
     if not scipy.sparse.issparse(made):
         raise TypeError(
             f"signal of {recipe.name}: got a {type(made).__name__}, expected a SciPy sparse "
@@ -331,10 +394,6 @@ def _vocabulary(
     stored = store.arrays("vocabulary", {"corpus": key, "min_count": min_count}, make)
     words = tuple(stored["words"].tobytes().decode().split("\n"))
     return Vocabulary(words, stored["counts"], int(stored["tokens"]))
-
-
-def _counts(store: _files.Cache, settings: dict[str, Any], count: Callable[[], Counts]) -> Counts:
-    return from_arrays(store.arrays("counts", settings, lambda: to_arrays(count())))
 
 
 def _occurrences(vocabulary: Vocabulary, words: Sequence[str]) -> int:

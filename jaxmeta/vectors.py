@@ -35,8 +35,10 @@ import decimal
 import functools
 import gzip
 import importlib
+import io
 import itertools
 import json
+import math
 import re
 import sys
 import warnings
@@ -153,7 +155,7 @@ def read_vectors(
     ...     print(read_vectors(file).words, read_vectors(file, vocabulary=["the"]).matrix)
     ('the', '. . .') [[ 0.5  -1.25]]
     """
-    path, kind = Path(path), _format_of(path, format)
+    path, kind = Path(path), format_of(path, format)
     if limit is not None:
         _checks.integer("limit", limit, least=1)
     most = sys.maxsize if limit is None else limit
@@ -179,7 +181,7 @@ def read_vectors(
         blocks = _read_safetensors(path, most, words)
     wanted = None if vocabulary is None else frozenset(vocabulary)
     with closing(blocks):
-        found, repeated = _collect(blocks, wanted, target, errors, progress or silent)
+        found, repeated = _collect(blocks, wanted, most, target, errors, progress or silent)
     if not found.words:
         got = f"{len(wanted or ())} words of which none is in {path}"
         within = "" if limit is None else f" or raise limit, which is {limit}"
@@ -201,7 +203,8 @@ def _float(name: str, dtype: Any) -> np.dtype:
     return found.newbyteorder("=")
 
 
-def _format_of(path: str | Path, format: str | None) -> str:
+def format_of(path: str | Path, format: str | None = None) -> str:
+    """The format that a name tells, or that is given, after checks."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in _PACKED else ""
     kind = format or _SUFFIXES.get("".join(suffixes[-1:]), "")
@@ -221,28 +224,37 @@ def _format_of(path: str | Path, format: str | None) -> str:
 def _collect(
     blocks: Iterator[_Block],
     wanted: frozenset[str] | None,
+    limit: int,
     dtype: np.dtype | None,
     errors: str,
     progress: Progress,
 ) -> tuple[Vectors, int]:
     """What is wanted of all blocks, and how many rows repeat a word."""
     kept: dict[str, None] = {}
+    most = limit if wanted is None else min(limit, len(wanted))
     matrix, repeated = np.empty((0, 0)), 0
     for block in blocks:
-        chosen, before = [], len(kept)
-        for place, word in enumerate(_decoded(block, errors)):
-            if wanted is None or word in wanted:
-                if word in kept:
-                    repeated += 1
-                else:
-                    kept[word] = None
-                    chosen.append(place)
-                    if wanted is not None and len(kept) == len(wanted):
-                        break
+        words, before = _decoded(block, errors), len(kept)
+        if wanted is None and kept.keys().isdisjoint(words) and len(set(words)) == len(words):
+            chosen = list(range(len(words)))
+            kept.update(dict.fromkeys(words))
+        else:
+            chosen = []
+            for place, word in enumerate(words):
+                if wanted is None or word in wanted:
+                    if word in kept:
+                        repeated += 1
+                    else:
+                        kept[word] = None
+                        chosen.append(place)
+                        if wanted is not None and len(kept) == len(wanted):
+                            break
         if chosen:
             rows = _cast(block.rows(np.array(chosen)), dtype, lambda i: block.where(chosen[i]))  # noqa: B023
             if not matrix.size:
-                matrix = np.empty((0, rows.shape[1]), rows.dtype)
+                # Room for all, if the rest is like this. What is not written to takes no memory.
+                room = min(most, int(len(kept) / max(block.done, 1e-6)) + 1)
+                matrix = np.empty((room, rows.shape[1]), rows.dtype)
             if len(kept) > len(matrix):
                 room = max(len(kept), len(matrix) * 5 // 4)
                 matrix.resize((room, rows.shape[1]), refcheck=False)
@@ -256,16 +268,16 @@ def _collect(
 
 
 def _decoded(block: _Block, errors: str) -> list[str]:
-    words = []
-    for place, word in enumerate(block.words):
-        try:
-            words.append(word if isinstance(word, str) else word.decode("utf-8", errors))
-        except UnicodeDecodeError as error:
-            remedy = "pass errors='backslashreplace' to keep it, or 'replace'"
-            got = f"byte {error.object[error.start]:#04x} at place {error.start} of word {word!r}"
-            _fail(block.where(place), got, "UTF-8", remedy)
-        if not words[-1]:
-            _fail(block.where(place), "an empty word", "a word in every row", "remove that row")
+    try:
+        words = [w if isinstance(w, str) else w.decode("utf-8", errors) for w in block.words]
+    except UnicodeDecodeError as error:
+        place = next(i for i, word in enumerate(block.words) if word == error.object)
+        remedy = "pass errors='backslashreplace' to keep it, or 'replace'"
+        byte = f"byte {error.object[error.start]:#04x} at place {error.start}"
+        _fail(block.where(place), f"{byte} of word {error.object!r}", "UTF-8", remedy)
+    if not all(words):
+        place = words.index("")
+        _fail(block.where(place), "an empty word", "a word in every row", "remove that row")
     return words
 
 
@@ -543,7 +555,9 @@ def _read_binary(path: Path, limit: int) -> _Blocks:
 
 
 def _float32s(buffer: bytes, places: list[int], columns: int, chosen: np.ndarray) -> np.ndarray:
-    return np.stack([np.frombuffer(buffer, "<f4", columns, places[i]) for i in chosen])
+    size = 4 * columns
+    every = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
+    return every[np.array(places)[chosen]].view("<f4").reshape(-1, columns)
 
 
 def _at_offset(path: Path, offset: int, places: list[int], i: int) -> str:
@@ -693,57 +707,95 @@ def write_vectors(
     progress
         Called now and then with "vectors" and the fraction that is written.
     """
-    path, kind = Path(path), _format_of(path, format)
     given = as_vectors(vectors)
-    target = given.matrix.dtype if dtype is None else _float("dtype", dtype)
-    if words is not None and kind not in ("npy", "safetensors"):
+    dtype = given.matrix.dtype if dtype is None else dtype
+    take = lambda i, j: given.matrix[i:j]  # noqa: E731
+    columns = given.matrix.shape[1]
+    write_rows(path, given.words, columns, take, dtype, format, words, progress)
+
+
+def write_rows(
+    path: str | Path,
+    words: Sequence[str],
+    columns: int,
+    take: Callable[[int, int], np.ndarray],
+    dtype: Any,
+    format: str | None = None,
+    listed: str | Path | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Write words and what `take(i, j)` returns for rows i to j, block by block."""
+    path, kind, dtype = Path(path), format_of(path, format), _float("dtype", dtype)
+    if listed is not None and kind not in ("npy", "safetensors"):
         _fail("words", f"a file for {path}", "None", "this format has words of its own")
     if kind == "bin":
-        if target == np.float64:
+        if dtype == np.float64:
             _fail("dtype", "float64", "float32 in .bin files", "pass dtype=np.float32 to round")
-        target = np.dtype(np.float32)
-    matrix = _cast(given.matrix, target, lambda i: f"vectors: row {i}, from 0")
-    _fit(given.words, {"word2vec": "text", "glove": "text", "safetensors": "npy"}.get(kind, kind))
-    shown = progress or silent
-    if kind in ("word2vec", "glove", "bin"):
-        line = _binary_lines if kind == "bin" else _text_lines
-        with write_whole(path) as part, _packing(path, part) as file:
-            if kind != "glove":
-                file.write(b"%d %d\n" % matrix.shape)
-            step = max(1, BLOCK // (4 * matrix.shape[1]))
-            for i in range(0, len(matrix), step):
-                file.write(line(given.words[i : i + step], matrix[i : i + step]))
-                shown("vectors", min(i / len(matrix), 0.99))
-    elif kind == "npz":
-        with write_whole(path) as part, part.open("wb") as file:
-            np.savez(file, words=np.array(given.words), vectors=matrix)
-    else:
-        inside = kind == "safetensors" and words is None
-        listed = path.with_suffix(".words.txt") if words is None else Path(words)
-        with ExitStack() as stack:
-            if not inside:
-                place = stack.enter_context(write_whole(listed))
-                place.write_bytes("".join(f"{word}\n" for word in given.words).encode())
-            part = stack.enter_context(write_whole(path))
-            if kind == "npy":
-                with part.open("wb") as file:
-                    np.save(file, matrix)
+        dtype = np.dtype(np.float32)
+    _fit(words, {"word2vec": "text", "glove": "text", "safetensors": "npy"}.get(kind, kind))
+    shape, shown = (len(words), columns), progress or silent
+    step = max(1, BLOCK // (columns * dtype.itemsize))
+    starts = range(0, len(words), step)
+
+    def block(i: int) -> np.ndarray:
+        shown("vectors", min(i / len(words), 0.99))
+        rows = take(i, min(i + step, len(words)))
+        return _cast(rows, dtype, lambda place: f"vectors: row {i + place}, from 0")
+
+    with ExitStack() as stack:
+        if kind == "npy" and listed is None:
+            listed = path.with_suffix(".words.txt")
+        if listed is not None:
+            place = stack.enter_context(write_whole(listed))
+            place.write_bytes("".join(f"{word}\n" for word in words).encode())
+        file = stack.enter_context(_packing(path, stack.enter_context(write_whole(path))))
+        if kind == "npz":
+            archive = stack.enter_context(zipfile.ZipFile(file, "w"))
+            names = map(zipfile.ZipInfo, ("words.npy", "vectors.npy"))  # without a date
+            with archive.open(next(names), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.array(words))
+            file = stack.enter_context(archive.open(next(names), "w", force_zip64=True))
+        file.write(_start_of(kind, shape, dtype, words if listed is None else None))
+        for i in starts:
+            rows = block(i)
+            if kind in ("word2vec", "glove"):
+                file.write(_text_lines(words[i : i + step], rows))
+            elif kind == "bin":
+                file.write(_binary_lines(words[i : i + step], rows))
             else:
-                _write_safetensors(part, matrix, given.words if inside else None)
+                file.write(rows.astype(dtype.newbyteorder("<"), "C", copy=False).data)
     shown("vectors", 1.0)
+
+
+def _start_of(
+    kind: str, shape: tuple[int, int], dtype: np.dtype, words: Sequence[str] | None
+) -> bytes:
+    """What stands before the first row of a matrix."""
+    if kind == "glove":
+        return b""
+    if kind == "safetensors":
+        return _safetensors_header(shape, dtype, words)
+    if kind in ("word2vec", "bin"):
+        return b"%d %d\n" % shape
+    header = {"descr": dtype.newbyteorder("<").str, "fortran_order": False, "shape": shape}
+    start = io.BytesIO()
+    np.lib.format.write_array_header_1_0(start, header)
+    return start.getvalue()
 
 
 def _fit(words: Sequence[str], kind: str) -> None:
     """Every word can be written, and read again as it is."""
     pattern, meaning = _UNFIT[kind]
+    search = re.compile(pattern, re.ASCII).search
     for i, word in enumerate(words):
-        if not word or "\n" in word or re.search(pattern, word, re.ASCII):
+        if not word or "\n" in word or search(word):
             expected = f"words in one line, not empty, {meaning}"
             _fail(f"words[{i}]", repr(word), expected, "drop or mend it, or use another format")
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            _fail(f"words[{i}]", ascii(word), "words that UTF-8 can hold", "drop or mend it")
+    try:
+        "".join(words).encode()
+    except UnicodeEncodeError as error:
+        i = next(i for i, word in enumerate(words) if error.object[error.start] in word)
+        _fail(f"words[{i}]", ascii(words[i]), "words that UTF-8 can hold", "drop or mend it")
 
 
 @contextmanager
@@ -801,13 +853,20 @@ def _shortest(matrix: np.ndarray) -> np.ndarray:
     return shortest
 
 
-def _write_safetensors(path: Path, matrix: np.ndarray, words: Sequence[str] | None) -> None:
-    _package("safetensors", "io")
-    metadata = None if words is None else {"words": json.dumps(words, ensure_ascii=False)}
-    if metadata and len(json.dumps(metadata).encode()) > 90_000_000:  # the format ends at 10^8
+def _safetensors_header(
+    shape: tuple[int, int], dtype: np.dtype, words: Sequence[str] | None
+) -> bytes:
+    """The length of a JSON text, and that. Their own writer lets nobody else read its files."""
+    name = next(name for name, kind in _DTYPES.items() if kind == dtype)
+    ends = [0, math.prod(shape) * dtype.itemsize]
+    header: dict[str, Any] = {"vectors": {"dtype": name, "shape": shape, "data_offsets": ends}}
+    if words is not None:
+        header["__metadata__"] = {"words": json.dumps(words, ensure_ascii=False)}
+    text = json.dumps(header, ensure_ascii=False).encode()
+    if len(text) > 90_000_000:  # the format ends at 10^8
         _fail("words", "more than 90 MB", "less in the metadata", "pass words=, a file for them")
-    save = importlib.import_module("safetensors.numpy").save_file
-    save({"vectors": np.ascontiguousarray(matrix)}, path, metadata)
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
 
 
 def as_vectors(source: Any) -> Vectors:

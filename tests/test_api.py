@@ -5,6 +5,7 @@ and arguments at degenerate ones. A new public function without a row fails the 
 """
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,12 +19,33 @@ from jax import export
 from jax.test_util import check_grads
 
 import jaxmeta
-from jaxmeta import Spectrum
+from jaxmeta import Layer, Spectrum
+from jaxmeta.autoencode import _Wiring
 
 WORDS = 7
 # These look at values, read files or loop on the host, so they cannot be traced.
-HOST_MODULES = (jaxmeta.corpus, jaxmeta.counting, jaxmeta.eigen, jaxmeta.sources, jaxmeta.synthetic)
-HOST_ONLY = {"validate", "write_whole"} | {
+HOST_MODULES = (
+    jaxmeta.corpus,
+    jaxmeta.counting,
+    jaxmeta.eigen,
+    jaxmeta.sources,
+    jaxmeta.synthetic,
+    jaxmeta.vectors,
+)
+HOST_ONLY = {
+    "align",
+    "averaged_autoencoder",
+    "best_reconstructed",
+    "concatenated_autoencoder",
+    "decoupled_autoencoder",
+    "diagnose",
+    "locally_linear",
+    "merge_files",
+    "plot_diagnosis",
+    "reconstruction_matrix",
+    "validate",
+    "write_whole",
+} | {
     name
     for module in HOST_MODULES
     for name in module.__all__
@@ -197,7 +219,152 @@ def with_shift(make):
     return lambda rng: (make(rng), rng.uniform(2, 3))
 
 
+# Of words that a source lacks nothing is read, so none of them may be where NaN is put.
+PRESENT = jnp.ones((WORDS, 2), bool).at[1, 0].set(False).at[2, 1].set(False)
+NEIGHBOURS = jnp.asarray([np.delete(np.arange(WORDS), i)[[0, 2, 4]] for i in range(WORDS)])
+
+
+def two_sources(rng):
+    """In no special basis."""
+    return embedding(rng, 2) @ rotation(rng, 2), embedding(rng, 3) @ rotation(rng, 3)
+
+
+def orthonormal_sources(rng):
+    """All singular values, of each and of both, are the same."""
+    return (q := frame(rng, 5))[:, :2], q[:, 2:]
+
+
+def zero_source(rng):
+    return embedding(rng, 2), np.zeros((WORDS, 3))
+
+
+SOURCES_DEGENERATE = {
+    "equal values": lambda rng: (orthonormal_sources(rng),),
+    "duplicated": lambda rng: (duplicated_sources(rng)[1],),
+    "one zero": lambda rng: (zero_source(rng),),
+    "zero": lambda rng: ((np.zeros((WORDS, 2)), np.zeros((WORDS, 3))),),  # noqa: ARG005
+}
+
+
+def inner_products(e):
+    """What is unique of an embedding whose basis is not."""
+    return e @ e.T
+
+
+def network(encoders, sources):
+    wiring = _Wiring(jnp.tanh, normalise=True)
+    return jaxmeta.encode(jaxmeta.Autoencoder(encoders, (), wiring), sources)
+
+
+def layers(rng):
+    return tuple(Layer(rng.normal(size=(k, 2)), rng.normal(size=2)) for k in (2, 3))
+
+
 TABLE = {
+    "average": Row(
+        jaxmeta.average,
+        lambda rng: (two_sources(rng),),
+        SOURCES_DEGENERATE,
+    ),
+    "average, of words that are missing": Row(
+        lambda sources: jaxmeta.average(sources, present=PRESENT),
+        lambda rng: (two_sources(rng),),
+        {},
+    ),
+    "cosine_shares": Row(
+        jaxmeta.cosine_shares,
+        lambda rng: (two_sources(rng), (rng.uniform(0.5, 1.5, 2), rng.uniform(0.5, 1.5))),
+        {name: lambda rng, m=make: m(rng) for name, make in SOURCES_DEGENERATE.items()},
+    ),
+    "disagreement": Row(
+        jaxmeta.disagreement,
+        lambda rng: (two_sources(rng),),
+        SOURCES_DEGENERATE,
+    ),
+    "encode": Row(
+        network,
+        lambda rng: (layers(rng), two_sources(rng)),
+        {
+            "one zero": lambda rng: (layers(rng), zero_source(rng)),
+            "no weights": lambda rng: (jax.tree.map(np.zeros_like, layers(rng)), two_sources(rng)),
+        },
+    ),
+    "nearest_neighbours": Row(
+        lambda source: jaxmeta.nearest_neighbours(source, neighbours=3),
+        lambda rng: (embedding(rng, 4),),
+        {},
+        discrete=True,
+    ),
+    "one_to_n": Row(
+        lambda sources, weights, alpha: jaxmeta.one_to_n(
+            sources, k=3, weights=weights, alpha=alpha
+        ),
+        lambda rng: (two_sources(rng), tuple(rng.uniform(0.5, 1.5, 2)), rng.uniform(0.4, 0.6)),
+        {
+            f"{name}, {which}": lambda rng, m=make, w=weights, a=alpha: (*m(rng), w, a)
+            for name, make in SOURCES_DEGENERATE.items()
+            for which, weights, alpha in (
+                ("all of it", (1.0, 1.0), 1.0),
+                ("whitened", (1.0, 1.0), 0.0),
+                ("no weight", (1.0, 0.0), 0.5),
+            )
+        },
+        smooth=lambda out: (inner_products(out.embedding), out.error),
+        totals=lambda out: [jnp.sum(out.embedding)],
+    ),
+    "one_to_n_plus": Row(
+        lambda sources, ridge: jaxmeta.one_to_n_plus(sources, PRESENT, k=2, ridge=ridge, steps=3),
+        lambda rng: (two_sources(rng), rng.uniform(0.1, 0.2)),
+        {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
+        smooth=lambda out: (inner_products(out.embedding), out.error),
+        totals=lambda out: [out.error],
+    ),
+    "predict_missing": Row(
+        lambda sources, ridge: jaxmeta.predict_missing(sources, PRESENT, ridge=ridge),
+        lambda rng: (two_sources(rng), rng.uniform(0.1, 0.2)),
+        {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
+    ),
+    "principal_axes": Row(
+        jaxmeta.principal_axes,
+        lambda rng: (two_sources(rng)[1],),
+        {
+            "equal values": lambda rng: (frame(rng, 3),),
+            "zero": lambda rng: (np.zeros((WORDS, 3)),),  # noqa: ARG005
+        },
+        smooth=inner_products,
+    ),
+    "reconstruction_weights": Row(
+        lambda sources, ridge: jaxmeta.reconstruction_weights(
+            sources, (NEIGHBOURS, NEIGHBOURS[:, :2]), ridge=ridge
+        ),
+        lambda rng: (two_sources(rng), rng.uniform(0.1, 0.2)),
+        {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
+    ),
+    "released_one_to_n": Row(
+        lambda sources, rate: jaxmeta.released_one_to_n(
+            sources, k=2, key=jax.random.key(0), rate=rate, steps=3
+        ),
+        lambda rng: (two_sources(rng), rng.uniform(0.01, 0.02)),
+        {name: lambda rng, m=make: (*m(rng), 0.01) for name, make in SOURCES_DEGENERATE.items()},
+        totals=lambda out: [out.error],
+    ),
+    "rotated_average": Row(
+        lambda sources: jaxmeta.rotated_average(sources, steps=3),
+        lambda rng: ((*two_sources(rng), embedding(rng, 3) + 3),),
+        {
+            "equal values": lambda rng: ((frame(rng, 2), (e := frame(rng, 3)), e),),
+            "identical": lambda rng: (((e := embedding(rng, 3)), e, e),),
+        },
+    ),
+    "svd_reduce": Row(
+        lambda sources, weights: jaxmeta.svd_reduce(sources, k=3, weights=weights),
+        lambda rng: (two_sources(rng), (rng.uniform(0.5, 1.5, 2), rng.uniform(0.5, 1.5))),
+        {
+            name: lambda rng, m=make: (*m(rng), (np.ones(2), 1.0))
+            for name, make in SOURCES_DEGENERATE.items()
+        },
+        smooth=inner_products,
+    ),
     "log_count": Row(
         jaxmeta.log_count,
         lambda rng: (cooccurrences(rng),),
@@ -658,18 +825,25 @@ def test_every_public_function_has_a_row():
 def test_every_name_is_exported():
     """What a module lists as public and is a function of the paper's topics is in `jaxmeta` too."""
     for module in (
+        "alignment",
+        "autoencode",
         "bounds",
         "combine",
         "counting",
         "corpus",
+        "diagnosis",
         "eigen",
+        "locally_linear",
+        "merge",
         "noise",
+        "one_ton",
         "pip",
         "signals",
         "synthetic",
+        "vectors",
         "weights",
     ):
-        names = getattr(jaxmeta, module).__all__
+        names = importlib.import_module(f"jaxmeta.{module}").__all__
         assert [name for name in names if not hasattr(jaxmeta, name)] == []
 
 

@@ -383,6 +383,7 @@ def test_key_decides(rng, method, compilations):
     others = cast(tuple(x + 1 for x in draw(rng)))
     keys = jax.random.split(KEY, 2)
     first = train(sources, key=keys[0], epochs=3, factors=(1.0, 1.0, 1.0), **settings)
+    encode(first.parameters, sources)
     del compilations[:]
     again = train(sources, key=keys[0], epochs=3, **settings)
     longer = train(sources, key=keys[0], epochs=5, **settings)
@@ -566,10 +567,10 @@ def test_bad_calls(rng, hooked):
     fails("factors.1.: got an array of shape", factors=(1.0, jnp.ones(2)))
     fails("coupling: got a str", error=TypeError, train=decoupled_autoencoder, coupling="1")
     fails(
-        r"present: got bool of shape \(12,\), expected bool of shape \(12, 2\); say for each word",
+        r"present: got shape \(12,\), expected \(12, 2\); pass present\[w, j\], whether source j",
         present=jnp.ones(12, bool),
     )
-    fails("present: got int32 of shape", present=jnp.ones((12, 2), jnp.int32))
+    fails("present: got dtype int32", error=TypeError, present=jnp.ones((12, 2), jnp.int32))
     if IN_64_BIT:
         mixed = (a, b.astype(jnp.float32))
         fails("sources.1.: got dtype float32, expected float64, as of sources", mixed, TypeError)

@@ -350,14 +350,14 @@ def test_new_words_are_missing_without_compilation(sources, present, call, compi
         (
             lambda e: average((e,), present=jnp.ones((6, 2), bool)),
             ValueError,
-            r"present: got shape \(6, 2\), expected \(6, 1\), words by sources; pass present",
+            r"present: got shape \(6, 2\), expected \(6, 1\); pass present\[w, j\]",
         ),
         (
             lambda e: average((e,), present=jnp.ones((6, 1))),
             TypeError,
             "present: got dtype float.*, expected an array of bool; pass",
         ),
-        (lambda e: average((e,), present=[[True]]), TypeError, "present: got list, expected"),
+        (lambda e: average((e,), present=[[True]]), TypeError, "present: got a list, expected"),
         (lambda e: rotated_average((e,), steps=0), ValueError, "steps: got 0, expected at least 1"),
         (lambda e: principal_axes(e[0]), ValueError, "source: got an array of shape"),
     ],

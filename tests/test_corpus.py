@@ -560,7 +560,12 @@ def test_wrong_encodings(file, monkeypatch, piece):
     rejected("got byte 0xc3 at offset 6", build_vocabulary, cut)
     marked = Corpus(file("un ".encode("utf-8-sig") + b"\xff"))
     rejected("got byte 0xff at offset 6", build_vocabulary, marked)
-    rejected("encoding: got 'utf-9', expected one that Python knows", Corpus, "x", encoding="utf-9")
+    for name in ("utf-9", "hex"):
+        rejected(f"encoding: got '{name}', expected one of text", Corpus, "x", encoding=name)
+    rejected(
+        "text.txt: got UTF-16 stream .*, expected text in utf-16; pass encoding=",
+        build_vocabulary, Corpus(file(b"without a mark"), encoding="utf-16"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [".gz", ".bz2", ".zip"])
@@ -630,6 +635,10 @@ def test_wrong_settings_of_counts(file):
     rejected("size: got 0", random_blocks, 0, size=0)
     rejected("seed: got -1", random_blocks, -1)
     rejected("tokens: got 1", contiguous_halves, 1)
+    split = contiguous_halves(9)
+    split("a.txt")(np.arange(9))
+    split("a.txt")  # as in a second pass
+    rejected("split: got a.txt and b.txt, expected a corpus of one file", split, "b.txt")
 
 
 def test_counts_that_do_not_add_up(file):

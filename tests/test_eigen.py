@@ -373,7 +373,7 @@ def test_lowers_for_cuda(rng):
         sparse.func: (*sparse.args, block),
         eigen._absorb: (basis, projected, block, block, 32),
         eigen._refresh: (basis, block, jnp.ones(32, bool), KEY),
-        eigen._rayleigh: (block, block),
+        eigen._rayleigh: (block, [block]),
     }
     for program, arguments in programs.items():
         assert export.export(program, platforms=["cuda"])(*arguments).platforms == ("cuda",)

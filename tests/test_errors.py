@@ -794,6 +794,132 @@ NOISE_TABLE = {
 }
 TABLE |= NOISE_TABLE
 
+KEY, ALL = jax.random.key(0), jnp.ones((6, 2), bool)
+NEAR = jnp.zeros((6, 2), int)
+
+
+def encoded(sources, **settings):
+    result = jaxmeta.averaged_autoencoder((E, E), key=KEY, k=2, epochs=1)
+    return jaxmeta.encode(result.parameters, sources, **settings)
+
+
+# Functions of sources, each with all else that it needs; and those that let sources lack words.
+OF_SOURCES = {
+    "average": jaxmeta.average,
+    "svd_reduce": lambda sources, **settings: jaxmeta.svd_reduce(sources, k=2, **settings),
+    "rotated_average": jaxmeta.rotated_average,
+    "one_to_n": lambda sources: jaxmeta.one_to_n(sources, k=2),
+    "released_one_to_n": lambda sources: jaxmeta.released_one_to_n(sources, k=2, key=KEY),
+    "one_to_n_plus": lambda sources, present=ALL: jaxmeta.one_to_n_plus(sources, present, k=2),
+    "predict_missing": lambda sources, present=ALL: jaxmeta.predict_missing(sources, present),
+    "reconstruction_weights": lambda sources: jaxmeta.reconstruction_weights(sources, (NEAR, NEAR)),
+    "cosine_shares": jaxmeta.cosine_shares,
+    "disagreement": jaxmeta.disagreement,
+    "diagnose": jaxmeta.diagnose,
+    "encode": encoded,
+    "locally_linear": lambda sources, **settings: jaxmeta.locally_linear(
+        sources, k=2, neighbours=2, key=KEY, **settings
+    ),
+    **{
+        train.__name__: lambda sources, f=train, **settings: f(sources, key=KEY, **settings)
+        for train in (
+            jaxmeta.averaged_autoencoder,
+            jaxmeta.concatenated_autoencoder,
+            jaxmeta.decoupled_autoencoder,
+        )
+    },
+}
+WHOLE = {
+    "one_to_n",
+    "released_one_to_n",
+    "reconstruction_weights",
+    "cosine_shares",
+    "disagreement",
+    "diagnose",
+}
+WHETHER = "pass present[w, j], whether source j has word w"
+
+# The same for ways to combine sources.
+COMBINE_TABLE = {
+    **{
+        f"{name} of {what}": (lambda f=call, s=sources: f(s), error, words)
+        for name, call in OF_SOURCES.items()
+        for what, sources, error, words in (
+            ("no source", (), ValueError, ("sources: got no source", "pass at least one")),
+            ("one array", E, TypeError, ("sources: got an array of shape (6, 3)", "(source,)")),
+            ("a list of numbers", ([[1.0]],) * 2, TypeError, ("sources[0]: got a list", "asarray")),
+            ("a vector", (E, MU), ValueError, ("sources[1]: got an array of shape (3,)", "matrix")),
+            ("integers", (E, INTEGERS), TypeError, ("sources[1]: got dtype int32", "float32")),
+            (
+                "different words",
+                (E, F),
+                ValueError,
+                ("sources[0] and sources[1]: got 6 rows", "5 rows", "align the vocabularies"),
+            ),
+        )
+    },
+    **{
+        f"{name} with {what}": (lambda f=call, p=present: f((E, E), present=p), error, words)
+        for name, call in OF_SOURCES.items()
+        if name not in WHOLE
+        for what, present, error, words in (
+            (
+                "present for one source",
+                ALL[:, :1],
+                ValueError,
+                ("present: got shape (6, 1)", "(6, 2)", WHETHER),
+            ),
+            ("numbers for present", E[:, :2], TypeError, ("present: got dtype float", WHETHER)),
+            ("a list for present", [[True]], TypeError, ("present: got a list", WHETHER)),
+        )
+    },
+    **{
+        f"{name} in {k} dimensions": (lambda f=call, k=k: f(k), error, words)
+        for name, call in (
+            ("svd_reduce", lambda k: jaxmeta.svd_reduce((E, E), k=k)),
+            ("one_to_n", lambda k: jaxmeta.one_to_n((E, E), k=k)),
+            ("released_one_to_n", lambda k: jaxmeta.released_one_to_n((E, E), k=k, key=KEY)),
+            ("one_to_n_plus", lambda k: jaxmeta.one_to_n_plus((E, E), ALL, k=k)),
+        )
+        for k, error, words in (
+            (0, ValueError, ("k: got 0", "1 to 6", "the concatenation has 6")),
+            (7, ValueError, ("k: got 7", "1 to 6", "the concatenation has 6")),
+            (2.0, TypeError, ("k: got a float", "an int")),
+        )
+    },
+    "principal_axes of a vector": (
+        lambda: jaxmeta.principal_axes(MU),
+        ValueError,
+        ("source: got an array of shape (3,)", "a matrix"),
+    ),
+    "nearest_neighbours of a vector": (
+        lambda: jaxmeta.nearest_neighbours(MU, neighbours=1),
+        ValueError,
+        ("source: got an array of shape (3,)", "a matrix"),
+    ),
+    "nearest_neighbours with present of each source": (
+        lambda: jaxmeta.nearest_neighbours(E, neighbours=1, present=ALL),
+        ValueError,
+        ("present: got shape (6, 2)", "(6,)", "pass present[w], whether the source has word w"),
+    ),
+    "cosine_shares with too few weights": (
+        lambda: jaxmeta.cosine_shares((E, E), (1.0,)),
+        ValueError,
+        ("weights: got 1 entries", "2, one per source"),
+    ),
+    "svd_reduce with too few weights": (
+        lambda: jaxmeta.svd_reduce((E, E), k=2, weights=(1.0,)),
+        ValueError,
+        ("weights: got 1 entries", "2, one per source"),
+    ),
+    "align of arrays": (
+        lambda: jaxmeta.align((E, E)),
+        TypeError,
+        ("sources[0]: got a", "a Vectors", "read_vectors"),
+    ),
+}
+TABLE |= COMBINE_TABLE
+
 
 @pytest.mark.parametrize(("call", "error", "words"), TABLE.values(), ids=TABLE)
 def test_bad_calls(call, error, words):

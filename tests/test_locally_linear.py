@@ -500,6 +500,10 @@ ERRORS = {
         lambda: nearest_neighbours(E, neighbours=6),
         "neighbours: got 6, expected 1 to 5; the vocabulary",
     ),
+    "present in another shape": (
+        lambda: nearest_neighbours(E, neighbours=2, present=FEW),
+        r"present: got shape \(6, 2\), expected \(6,\); pass present\[w\], whether the source",
+    ),
     "lists": (
         lambda: reconstruction_weights((E, E), (jnp.zeros((6, 2), int),)),
         "neighbours: got 1 entries, expected 2, one per source",

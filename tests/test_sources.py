@@ -171,16 +171,52 @@ def test_the_cache_repeats_only_what_has_changed(corpora, tmp_path, monkeypatch)
     assert calls.taken() == (2, 2, 3, 3, 3)
     same(build(), first)
     assert calls.taken() == (0, 0, 0, 0, 0)
-    build(alpha=0.75)  # the ranks may differ, and nothing before them
-    assert calls.taken()[:4] == (0, 0, 0, 0)
-    build(seed=1)
-    assert calls.taken()[:3] == (0, 2, 3)
-    build(size=SIZE - 6)
-    assert calls.taken()[:4] == (0, 2, 3, 3)
+    build(window=2)
+    assert calls.taken() == (0, 2, 3, 3, 3)
     build(weights=(1.0, 0.5, 0.25))
-    assert calls.taken()[:4] == (0, 0, 3, 3)
-    build(min_count=2)
-    assert calls.taken()[0] == 2
+    assert calls.taken() == (0, 0, 3, 3, 3)
+    build(tolerance=1e-2)
+    assert calls.taken() == (0, 0, 0, 0, 3)
+    build(min_count=2)  # gives the same words
+    assert calls.taken() == (2, 0, 0, 0, 0)
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """Few eigenpairs at a time, so that some settings need more than others."""
+    monkeypatch.setattr(sources, "RANKS", 2)
+    return Calls(monkeypatch)
+
+
+def test_another_seed_recounts_halves_alone(corpora, tmp_path, steps):
+    """The whole, its density and its eigenpairs do not depend on how it is split."""
+    settings = {"size": SIZE - 5, "window": 3}
+    build = functools.partial(build_sources, recipes(corpora), **settings, cache=tmp_path)
+    first = build(seed=3)
+    assert steps.taken()[:4] == (2, 2, 3, 3)
+    for options in ({"seed": 1}, {"contiguous": True}):
+        other = build(**options)
+        assert steps.taken() == (0, 2, 3, 0, 0)
+        same(other, build_sources(recipes(corpora), **settings, **options))
+        assert all(x.sigma != y.sigma for x, y in zip(first, other, strict=True))
+        steps.taken()
+    same(build(seed=3), first)
+    assert steps.taken() == (0, 0, 0, 0, 0)
+
+
+def test_eigenpairs_are_computed_only_if_more_are_needed(corpora, tmp_path, steps):
+    settings = {"size": SIZE - 5, "window": 3}
+    build = functools.partial(build_sources, recipes(corpora)[:1], **settings, cache=tmp_path)
+    known, again = 0, []
+    for options in ({"alpha": 1.0}, {"rule": "released"}, {"rule": "rie"}, {"alpha": 0.25}):
+        (source,) = build(**options)
+        rank = len(source.spectrum.values)
+        again.append(rank > known)
+        assert steps.taken()[1:] == (len(again) == 1,) * 3 + (again[-1],)
+        known = max(known, rank)
+        same((source,), build_sources(recipes(corpora)[:1], **settings, **options))
+        steps.taken()
+    assert again == [True, False, True, False]
 
 
 def test_files_are_known_by_what_they_hold(corpora, tmp_path, monkeypatch):
@@ -244,6 +280,10 @@ def dense(counts):
     return jnp.asarray(log_count(counts).toarray())
 
 
+def several(corpora):
+    return Recipe("x", Corpus([corpus.path for corpus in corpora]), ppmi)
+
+
 def test_bad_input(corpora, tmp_path, hooked):
     one = recipes(corpora)[:1]
 
@@ -257,7 +297,11 @@ def test_bad_input(corpora, tmp_path, hooked):
     rejected("alpha: got -1.0", one, alpha=-1.0)
     rejected('alpha: got 0.25, expected 0.5 with the rule "rie"', one, alpha=0.25, rule="rie")
     rejected("size: got 99, expected at most 40", one, size=99)
-    rejected("window: got 0", one, size=SIZE, window=0)
+    for wrong in ({"window": 0}, {"tolerance": 0.0}):
+        absent = [Recipe("x", Corpus(tmp_path / "absent"), ppmi)]  # noticed before it is looked for
+        rejected(f"{next(iter(wrong))}: got 0", absent, **wrong)
+    rejected("cache: got .*, a file, expected a folder", one, cache=corpora[0].path)
+    rejected("split: got a.txt and b.txt", [several(corpora)], size=SIZE, contiguous=True)
     tiny = tmp_path / "tiny.txt"
     tiny.write_text("a b c d e f g")
     rejected("split: got no pair of words", [Recipe("x", Corpus(tiny), ppmi)], size=3)

@@ -475,10 +475,8 @@ def test_packages_that_are_missing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module.importlib, "import_module", absent)
     path = tmp_path / "v.safetensors"
+    write_vectors(path, SMALL)  # needs none
     message = r"safetensors: .*pip install 'jaxmeta\[io\]'"
-    rejected(message, write_vectors, path, SMALL, error=ImportError)
-    assert not list(tmp_path.iterdir())
-    path.write_bytes(b"")
     rejected(message, read_vectors, path, error=ImportError)
     rejected(r"pip install 'jaxmeta\[gensim\]'", to_gensim, SMALL, error=ImportError)
 
@@ -709,21 +707,35 @@ def test_matrices_that_cannot_be_written(tmp_path):
     same(read_vectors(path), Vectors(words, np.eye(2, dtype=np.float32)))
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.zip", ".bin", ".npz", ".npy"])
+@pytest.mark.parametrize(
+    "suffix", [".txt", ".txt.gz", ".txt.zip", ".bin", ".npz", ".npy", ".safetensors"]
+)
 def test_an_interruption_leaves_what_was_there(tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(module, "BLOCK", 8)
     path = tmp_path / f"v{suffix}"
     write_vectors(path, SMALL)
     before = {found.name: found.read_bytes() for found in tmp_path.iterdir()}
 
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt("now")
+    def interrupt(_, done):
+        if done > 0.5:  # some rows are written
+            raise KeyboardInterrupt("now")
 
-    for owner, name in ((module, "_text_lines"), (module, "_binary_lines"), (np, "savez")):
-        monkeypatch.setattr(owner, name, interrupted)
-    monkeypatch.setattr(np, "save", interrupted)
-    other = Vectors(("new",), np.ones((1, 2), np.float32))
-    rejected("now", write_vectors, path, other, error=KeyboardInterrupt)
+    other = Vectors(("new", "newer", "newest"), np.ones((3, 2), np.float32))
+    rejected("now", write_vectors, path, other, progress=interrupt, error=KeyboardInterrupt)
     assert {found.name: found.read_bytes() for found in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".bin", ".npz", ".npy", ".safetensors"])
+def test_the_same_vectors_are_the_same_bytes_and_anyone_may_read_them(tmp_path, suffix):
+    usual = tmp_path / "usual"
+    usual.touch()
+    found = []
+    for name in ("first", "second"):
+        path = tmp_path / f"{name}{suffix}"
+        write_vectors(path, SMALL)
+        assert path.stat().st_mode == usual.stat().st_mode
+        found.append(path.read_bytes())
+    assert found[0] == found[1]
 
 
 def test_progress_of_writing(tmp_path, monkeypatch):

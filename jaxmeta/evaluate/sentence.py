@@ -1,0 +1,413 @@
+r"""Sentences: what the mean of their words' vectors tells.
+
+A sentence is the mean of the vectors of its tokens, its centroid. Tokens without a vector are left
+out; a sentence that has none at all is a vector of zeros. It stays in every score, because every
+embedding meets it. Words are looked up as they stand, else in lower case.
+
+* `sentiment` (MR, CR, MPQA): a logistic regression on the centroid, nested cross-validation.
+* `entailment` (SICK-E): a softmax regression on $[|u - v|, u \odot v]$, for the centroids $u$ and
+  $v$ of a pair, with the parts for training, development and test that the data set has.
+* `relatedness` (SICK-R, supervised STS-B): the same features; people's scores are classes.
+* `sts` (STS13 to STS16, STS-B): the cosine of the centroids. Nothing is learnt.
+
+The regressions are those of SentEval (`conneau18`), whose features and folds they have, but they
+are solved to the minimum (`classifier`) where SentEval stops early: no learning rate, no batches
+and no rounds, and the same result on every run. The strength of the penalty is chosen among
+`STRENGTHS`, per mean loss. Features are not standardised, so the lengths of dimensions matter, as
+they do in cosines. But all of them are divided by one number, so that the size of an embedding does
+not matter: pairs get centroids whose entries have mean square 1, so that $|u - v|$ and $u \odot v$
+are of one order, and any features get a total variance of 1.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NoReturn
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jaxtyping import Bool, Float, Int
+
+from jaxmeta import _checks
+from jaxmeta.evaluate.classifier import LogisticFits, logistic_regression, probabilities
+from jaxmeta.evaluate.datasets import LabelledSentences, SentencePairs
+from jaxmeta.evaluate.scores import (
+    Score,
+    correlation_interval,
+    correlation_score,
+    index_words,
+    lookup,
+    proportion_interval,
+)
+from jaxmeta.progress import Progress, silent
+from jaxmeta.vectors import as_vectors
+
+__all__ = ["centroids", "entailment", "relatedness", "sentiment", "sts"]
+
+STRENGTHS = (1e-6, 1e-5, 1e-4, 1e-3)
+
+
+def centroids(
+    vectors: Any,
+    sentences: Sequence[Sequence[str]],
+    *,
+    vocabulary: Collection[str] | None = None,
+) -> tuple[Float[np.ndarray, "m k"], Bool[np.ndarray, " m"]]:
+    r"""Means of the vectors of each sentence's tokens, and whether it has any.
+
+    $$c_i = \frac{1}{|T_i|}\sum_{t \in T_i} e_t$$
+
+    over the tokens $T_i$ that have a vector, as often as they occur. A sentence without any is 0.
+
+    Parameters
+    ----------
+    vectors
+        What `as_vectors` takes. float64 stays so; others become float32.
+    sentences
+        The tokens of each.
+    vocabulary
+        Use these words alone, such as `common_words` of several embeddings.
+
+    Cost: $O(Tk)$ for $T$ tokens.
+
+    >>> matrix, known = centroids({"a": [1.0, 0.0], "b": [0.0, 1.0]}, [("a", "B"), ("a",), ("c",)])
+    >>> print(matrix, known)
+    [[0.5 0.5]
+     [1.  0. ]
+     [0.  0. ]] [ True  True False]
+    """
+    words, matrix = as_vectors(vectors)
+    matrix = matrix.astype(np.result_type(matrix.dtype, np.float32), copy=False)
+    index = index_words(words, vocabulary)
+    row_of = {token: lookup(index, token) for sentence in sentences for token in sentence}
+    columns = np.array([row_of[token] for sentence in sentences for token in sentence], np.int64)
+    lengths = np.array([len(sentence) for sentence in sentences], np.int64)
+    rows = np.repeat(np.arange(len(sentences)), lengths)[columns >= 0]
+    columns = columns[columns >= 0]
+    counts = np.bincount(rows, minlength=len(sentences))
+    shares = (1 / np.maximum(counts, 1)).astype(matrix.dtype)[rows]
+    mean = scipy.sparse.csr_array((shares, (rows, columns)), (len(sentences), len(words)))
+    found = mean @ matrix
+    if not np.isfinite(found).all():
+        _fail("vectors", "NaN or infinity", "finite numbers", "drop such rows")
+    return found, counts > 0
+
+
+def sentiment(
+    vectors: Any,
+    data: LabelledSentences,
+    *,
+    folds: int = 5,
+    seed: int,
+    vocabulary: Collection[str] | None = None,
+    progress: Progress | None = None,
+) -> Score:
+    r"""Accuracy of a logistic regression on centroids, by nested cross-validation.
+
+    Each of `folds` stratified folds is predicted from the others. The strength for it is the one
+    that predicts best within the others, in `folds` folds again; of equals, the largest. So no
+    sentence has a say in its own prediction. All these regressions are solved in one call. The
+    accuracy is over all sentences; `items` are in the order of the data set, and `covered` counts
+    the sentences with a known word. The interval takes predictions for independent, which those of
+    one data set are not quite.
+
+    Parameters
+    ----------
+    vectors
+        What `as_vectors` takes.
+    data
+        Two classes or more.
+    seed
+        For the folds. The same seed gives all embeddings the same.
+    vocabulary
+        Use these words alone.
+    progress
+        See `jaxmeta.progress`.
+
+    Cost: that of `logistic_regression` with `folds` * (`folds` + 1) masks. Reference: `conneau18`.
+
+    >>> sentences = (("good",), ("fine", "film"), ("bad",), ("poor", "film")) * 5
+    >>> data = LabelledSentences("toy", sentences, np.array([1, 1, 0, 0] * 5))
+    >>> words = {"good": [1.0], "fine": [0.9], "film": [0.0], "bad": [-1.0], "poor": [-1.1]}
+    >>> score = sentiment(words, data, seed=0)
+    >>> print(f"{score.value:.2f} on {score.total} sentences")
+    1.00 on 20 sentences
+    """
+    labels = _labels(data.name, data.labels)
+    _checks.integer("folds", folds, least=2, most=len(labels), of=data.name)
+    shown = progress or silent
+    shown(data.name, 0.0)
+    features, known = centroids(vectors, data.sentences, vocabulary=vocabulary)
+    _some_known(data.name, known)
+    outer, masks = _nested_folds(labels, folds, np.random.default_rng(seed))
+    shown(data.name, 0.1)
+    features = _unit_variance(features)
+    fits = _fit(features, _one_hot(labels), masks.reshape(-1, len(labels)))
+    guesses = np.asarray(probabilities(fits, jnp.asarray(features))).argmax(axis=-1)
+    right = (guesses == labels).reshape(len(STRENGTHS), folds, folds + 1, len(labels))
+    chosen = np.zeros(len(labels), bool)
+    for fold in range(folds):
+        # Inner fold i is what mask i leaves out of the training part, which is the last mask.
+        held = masks[fold, -1] & ~masks[fold, :-1]
+        hits = np.count_nonzero(right[:, fold, :-1] & held, axis=(1, 2))
+        chosen = np.where(outer == fold, right[_best(hits), fold, -1], chosen)
+    shown(data.name, 1.0)
+    return _accuracy(data.name, chosen, known)
+
+
+def entailment(
+    vectors: Any, data: SentencePairs, *, vocabulary: Collection[str] | None = None
+) -> Score:
+    r"""Accuracy of a softmax regression on $[|u - v|, u \odot v]$, for pairs with classes.
+
+    It is fitted to the part "train", with the strength that is best on "dev", of equals the
+    largest, and scored on "test". `covered` counts the pairs of "test" whose sentences both have a
+    known word; all of them count for the accuracy. The task is called by the name of the data and
+    "-E", as in "SICK-E".
+
+    Cost: that of `logistic_regression` with one mask and 2k features. Reference: `conneau18`.
+    """
+    name = f"{data.name}-E"
+    if data.labels is None:
+        _fail(name, "pairs without classes", "labels", "see relatedness or sts")
+    labels = _labels(name, data.labels)
+    features, known, parts = _pair_features(name, vectors, data, vocabulary)
+    _labels(name, labels[parts["train"]])
+    chances = _fit_part(features, _one_hot(labels), parts["train"])
+    right = chances.argmax(axis=-1) == labels
+    best = _best(np.count_nonzero(right & parts["dev"], axis=1))
+    return _accuracy(name, right[best][parts["test"]], known[parts["test"]])
+
+
+def relatedness(
+    vectors: Any, data: SentencePairs, *, vocabulary: Collection[str] | None = None
+) -> tuple[Score, Score]:
+    r"""Pearson's and Spearman's correlation of learnt scores with people's.
+
+    Scores are classes $r$, the whole numbers from the lowest to the highest in the part "train": 1
+    to 5 in SICK, 0 to 5 in STS-B. A score between two of them is both in part, $y = \sum_r r\,t_r$.
+    A softmax regression on $[|u - v|, u \odot v]$ is fitted to "train", with the strength that has
+    the highest Pearson's correlation on "dev"; the prediction is $\sum_r r\,p_r$, and the scores
+    are those on "test". The loss is the cross entropy of `tai15`. SentEval takes the mean square of
+    $t - p$, which is not convex: where it ends depends on where it starts.
+
+    Every pair counts, and so all are `covered`: one with a sentence without known words has a
+    vector of zeros for it. The task is "SICK-R" if the data has classes too, else "STS-B
+    supervised", after the name of the data.
+
+    Cost: that of `logistic_regression` with one mask and 2k features. References: `tai15`,
+    `conneau18`.
+    """
+    name = f"{data.name} supervised" if data.labels is None else f"{data.name}-R"
+    features, _, parts = _pair_features(name, vectors, data, vocabulary)
+    gold = _gold(name, data.scores)
+    train = gold[parts["train"]]
+    if (train == train[0]).all():
+        got = f"training scores that are all {train[0]}"
+        _fail(name, got, "different ones", "there is nothing to learn: leave this data set out")
+    levels = np.arange(np.floor(train.min()), np.ceil(train.max()) + 1)
+    targets = np.maximum(1 - np.abs(gold[:, None] - levels), 0)
+    targets = targets if len(levels) > 2 else targets[:, 1:]
+    guesses = _fit_part(features, targets, parts["train"]) @ levels
+    dev = [_pearson(guess[parts["dev"]], gold[parts["dev"]]) for guess in guesses]
+    guess = guesses[_best(np.array(dev))][parts["test"]]
+    return _correlations(name, guess, gold[parts["test"]])
+
+
+def sts(
+    vectors: Any, data: SentencePairs, *, vocabulary: Collection[str] | None = None
+) -> tuple[Score, ...]:
+    r"""Pearson's and Spearman's correlation of $\cos(u, v)$ with people's scores.
+
+    Of data with the parts "train", "dev" and "test", "test" alone is used. Else parts are subsets:
+    correlations are taken in each, and their mean, weighted by the numbers of pairs, is the score
+    of the whole. The first two scores are those of the whole, Pearson's first; if there are two
+    subsets or more, theirs follow, called as in "STS14 images". The interval of a mean is that of
+    one correlation of as many pairs.
+
+    A pair with a sentence without known words has cosine 0, and counts like the others: all pairs
+    are `covered`. Cost: $O(Tk)$ for $T$ tokens. References: `agirre16`, `conneau18`.
+
+    >>> first, second = (("a",), ("a", "b"), ("b",), ("a",)), (("a",), ("a",), ("a",), ("c",))
+    >>> data = SentencePairs("toy", first, second, np.array([5.0, 4.0, 0.0, 1.0]), ("all",) * 4)
+    >>> pearson, spearman = sts({"a": [1.0, 0.0], "b": [0.0, 1.0]}, data)
+    >>> print(f"{pearson.value:.2f} {spearman.value:.2f}")
+    0.98 0.95
+    """
+    gold, parts = _gold(data.name, data.scores), np.array(data.parts)
+    used = parts == "test" if "test" in data.parts else np.ones(len(parts), bool)
+    u, v, known = _pair_centroids(data, vectors, vocabulary)
+    _some_known(data.name, known[used])
+    u, v = (x.astype(np.float64) for x in (u, v))
+    lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
+    cosines = np.einsum("ij,ij->i", u, v) / np.where(lengths == 0, 1, lengths)
+    cosines, gold, parts = cosines[used], gold[used], parts[used]
+    names = list(dict.fromkeys(parts.tolist()))
+    if len(names) == 1:
+        return _correlations(data.name, cosines, gold)
+    subsets = [
+        _correlations(f"{data.name} {name}", cosines[parts == name], gold[parts == name])
+        for name in names
+    ]
+    whole = []
+    for scores in zip(*subsets, strict=True):
+        value = float(np.average([s.value for s in scores], weights=[s.total for s in scores]))
+        n, metric = len(gold), scores[0].metric
+        interval = correlation_interval(value, n)
+        whole.append(Score(data.name, metric, value, *interval, n, n, cosines, gold))
+    return *whole, *(score for scores in subsets for score in scores)
+
+
+# Pairs
+
+
+def _pair_centroids(
+    data: SentencePairs, vectors: Any, vocabulary: Collection[str] | None
+) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, "m k"], Bool[np.ndarray, " m"]]:
+    """Centroids of first and second sentences, and whether both have a known word."""
+    both, known = centroids(vectors, (*data.first, *data.second), vocabulary=vocabulary)
+    half = len(data.first)
+    return both[:half], both[half:], known[:half] & known[half:]
+
+
+def _pair_features(
+    name: str, vectors: Any, data: SentencePairs, vocabulary: Collection[str] | None
+) -> tuple[Float[np.ndarray, "m f"], Bool[np.ndarray, " m"], dict[str, Bool[np.ndarray, " m"]]]:
+    """Features of pairs, whether both sentences have a known word, and who is in which part."""
+    given = np.array(data.parts)
+    parts = {part: given == part for part in ("train", "dev", "test")}
+    for part, members in parts.items():
+        if not members.any():
+            remedy = 'use data with the parts "train", "dev" and "test", or see sts'
+            _fail(name, f'no pair in the part "{part}"', "one or more", remedy)
+    u, v, known = _pair_centroids(data, vectors, vocabulary)
+    for members in parts.values():
+        _some_known(name, known[members])
+    square = (np.mean(np.square(x, dtype=np.float64)) for x in (u, v))
+    size = u.dtype.type(np.sqrt(sum(square) / 2)) or 1
+    u, v = u / size, v / size
+    return _unit_variance(np.concatenate([np.abs(u - v), u * v], axis=1)), known, parts
+
+
+# Folds and fits
+
+
+def _nested_folds(
+    labels: Int[np.ndarray, " n"], folds: int, rng: np.random.Generator
+) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, "folds inner n"]]:
+    """The outer fold of each item, and masks: the training part less inner fold i, then whole."""
+    outer = _stratified(labels, folds, rng)
+    masks = np.zeros((folds, folds + 1, len(labels)), bool)
+    for fold in range(folds):
+        rest = outer != fold
+        inner = np.full(len(labels), -1)
+        inner[rest] = _stratified(labels[rest], folds, rng)
+        masks[fold, :-1] = rest & (inner != np.arange(folds)[:, None])
+        masks[fold, -1] = rest
+    return outer, masks
+
+
+def _stratified(
+    labels: Int[np.ndarray, " n"], folds: int, rng: np.random.Generator
+) -> Int[np.ndarray, " n"]:
+    """A fold for each item: sizes differ by 1 at most, and so do those of each class in them."""
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    found = np.empty(len(labels), np.int64)
+    found[order] = np.arange(len(labels)) % folds
+    return found
+
+
+def _fit(
+    features: Float[np.ndarray, "n f"],
+    targets: Float[np.ndarray, "n c"],
+    masks: Bool[np.ndarray, "M n"],
+) -> LogisticFits:
+    """The regressions with all strengths, fitted to the rows in each mask."""
+    x = jnp.asarray(features)
+    strengths = jnp.asarray(STRENGTHS, x.dtype)
+    return logistic_regression(x, jnp.asarray(targets, x.dtype), jnp.asarray(masks), strengths)
+
+
+def _fit_part(
+    features: Float[np.ndarray, "n f"],
+    targets: Float[np.ndarray, "n c"],
+    members: Bool[np.ndarray, " n"],
+) -> Float[np.ndarray, "L n classes"]:
+    """What the regressions with all strengths, fitted to the members, say of all rows."""
+    everyone = np.ones((1, np.count_nonzero(members)), bool)
+    fits = _fit(features[members], targets[members], everyone)
+    return np.asarray(probabilities(fits, jnp.asarray(features)))[:, 0]
+
+
+def _one_hot(labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n c"]:
+    """Targets: one column for two classes."""
+    targets = np.eye(labels.max() + 1)[labels]
+    return targets if targets.shape[1] > 2 else targets[:, 1:]
+
+
+def _unit_variance(features: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "n f"]:
+    """All divided by one number, so that strengths mean the same for all embeddings."""
+    size = np.sqrt(np.sum(np.var(features, axis=0, dtype=np.float64)))
+    return features / (features.dtype.type(size) or 1)
+
+
+def _best(values: np.ndarray) -> int:
+    """Of the strengths, the one of the highest value; of equals, the largest strength."""
+    return int(len(values) - 1 - np.argmax(values[::-1]))
+
+
+# Scores
+
+
+def _accuracy(name: str, right: Bool[np.ndarray, " n"], known: Bool[np.ndarray, " n"]) -> Score:
+    hits, n = int(right.sum()), len(right)
+    interval = proportion_interval(hits, n)
+    return Score(name, "accuracy", hits / n, *interval, int(known.sum()), n, right)
+
+
+def _correlations(
+    name: str, guess: Float[np.ndarray, " n"], gold: Float[np.ndarray, " n"]
+) -> tuple[Score, Score]:
+    pearson, spearman = (
+        correlation_score(guess, gold, task=name, total=len(gold), metric=metric)
+        for metric in ("pearson", "spearman")
+    )
+    return pearson, spearman
+
+
+def _pearson(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
+    """The correlation, -1 if there is none."""
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return -1.0
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+# Checks
+
+
+def _labels(name: str, labels: np.ndarray) -> Int[np.ndarray, " n"]:
+    labels = np.asarray(labels)
+    if labels.dtype.kind not in "iu" or labels.min(initial=0) < 0:
+        got = f"labels of dtype {labels.dtype} from {labels.min(initial=0)}"
+        _fail(name, got, "integers from 0", "number the classes")
+    if len(np.unique(labels)) < 2:
+        remedy = "there is nothing to learn: check the file, or leave this data set out"
+        _fail(name, f"{len(np.unique(labels))} class", "two or more", remedy)
+    return labels.astype(np.int64)
+
+
+def _gold(name: str, scores: np.ndarray) -> Float[np.ndarray, " n"]:
+    gold = np.asarray(scores, np.float64)
+    if not np.isfinite(gold).all():
+        _fail(name, "scores with NaN or infinity", "finite numbers", "drop pairs without a score")
+    return gold
+
+
+def _some_known(name: str, known: Bool[np.ndarray, " n"]) -> None:
+    if not known.any():
+        remedy = "use vectors with more of its words, or a larger vocabulary"
+        _fail(name, "no sentence with a known word", "one or more", remedy)
+
+
+def _fail(name: str, got: str, expected: str, remedy: str) -> NoReturn:
+    raise ValueError(f"{name}: got {got}, expected {expected}; {remedy}.")

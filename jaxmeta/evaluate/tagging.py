@@ -1,0 +1,392 @@
+r"""Part-of-speech tagging: how much vectors tell of the class of a word in its sentence.
+
+A tagger reads sentences from left to right. Word vectors $x_t$ go into an LSTM,
+
+$$[i\ f\ g\ o] = x_tW + h_{t-1}R + b, \qquad
+  c_t = \sigma(f)\,c_{t-1} + \sigma(i)\tanh g, \qquad h_t = \sigma(o)\tanh c_t,$$
+
+and $h_tA + a$ into a softmax over tags. The mean cross entropy of the tokens of a batch is
+minimised by Adam, whose rate falls in a line to 0 over all steps.
+
+**Scale.** All vectors are multiplied by one number, so that those of the words in the text have a
+root mean square length of $\sqrt k$, an entry about 1. The scale of an embedding is then no
+advantage, and $x_tW$ starts at the same size for all $k$. What remains is how lengths differ
+between words, and the basis: steps of Adam depend on it.
+
+**Words without a vector** share one, which starts at 0 and is learnt. The released code of the
+paper gives each of them a random vector from $[0, 1)^k$. All entries of these are positive, their
+length $\sqrt{k/3}$ has nothing to do with that of the others, and those of words that are in the
+test part alone are noise: the score would depend on $k$ and on the scale.
+
+**Tuned vectors** are trained by Adam as well. A step moves only the vectors of its words, and
+their moments stand still in between, so that it costs no more for a large vocabulary.
+
+Sentences fill rows as long as the longest of them, one after another, and the state of the LSTM
+becomes 0 where one starts. So there is one shape for all batches, one program, and hardly any
+padding. Each batch has a list of its words: they are multiplied by $W$ once, however often they
+come. What batches hold is fixed; the key decides in which order they come in an epoch.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from jaxmeta import _checks
+from jaxmeta.evaluate.datasets import TaggedText
+from jaxmeta.evaluate.scores import Score, accuracy_score, index_words, lookup
+from jaxmeta.linalg import matmul
+from jaxmeta.progress import Progress, silent
+from jaxmeta.vectors import as_vectors
+
+__all__ = ["tagging"]
+
+T = TypeVar("T")
+
+
+def tagging(
+    vectors: Any,
+    text: TaggedText,
+    *,
+    key: Key[Array, ""],
+    tune: bool = False,
+    vocabulary: Collection[str] | None = None,
+    units: int = 100,
+    epochs: int = 6,
+    batch: int = 16,
+    rate: float = 1e-2,
+    progress: Progress | None = None,
+) -> Score:
+    r"""Accuracy of an LSTM tagger over the tokens of the test part.
+
+    All test tokens are scored, and `items` says of each, in order, whether it is right; `covered`
+    counts those whose word has a vector. A tag that the training part lacks is never right. Words
+    are looked up as they stand, else in lower case.
+
+    Parameters
+    ----------
+    vectors
+        What `as_vectors` takes. Computed is in their dtype, float16 in float32.
+    key
+        Draws the first weights and the order of the batches: the same key gives the same.
+    tune
+        Whether vectors are trained too, or stay as they are.
+    vocabulary
+        Use these words alone. With `common_words` of several embeddings, the same words are unknown
+        to all of them.
+    units
+        $u$, the size of $h_t$.
+    epochs, batch, rate
+        How often every sentence is seen, how many rows of sentences are in a batch (all, if there
+        are fewer), and the rate of the first step.
+    progress
+        See `jaxmeta.progress`; called after every epoch.
+
+    Cost of an epoch: $16ku$ flops for each word of each batch ($24ku$ with `tune`), which are half
+    as many as tokens, and $24u^2$ for each token. References: `hochreiter97`, `kingma15`.
+
+    >>> import jax
+    >>> from jaxmeta.evaluate.datasets import TaggedText
+    >>> sentences = ((("a", "D"), ("cat", "N")), (("cats", "N"), ("sleep", "V")))
+    >>> vectors = {"a": [1.0, 0.0], "cat": [0.0, 1.0], "cats": [0.1, 0.9], "sleep": [-1.0, 0.0]}
+    >>> score = tagging(vectors, TaggedText("toy", sentences, sentences), key=jax.random.key(0))
+    >>> score.covered, score.total
+    (4, 4)
+    """
+    for name, number in {"units": units, "epochs": epochs, "batch": batch}.items():
+        _checks.integer(name, number, least=1)
+    _checks.positive("rate", rate, "try 1e-2")
+    parts = [[s for s in part if s] for part in (text.train, text.test)]
+    for name, part in zip(("train", "test"), parts, strict=True):
+        if not part:
+            _fail(f"{text.name}.{name}", "no tokens", "sentences", "pass both parts of a data set")
+    words, matrix = as_vectors(vectors)
+    index = index_words(words, vocabulary)
+    rows = [np.array([lookup(index, word) for s in part for word, _ in s]) for part in parts]
+    used = np.unique(np.concatenate(rows))
+    used = used[used >= 0]
+    if not (rows[0] >= 0).any():
+        got = f"no word of the training part of {text.name}"
+        _fail("vectors", got, "some of its words", "check language, case and vocabulary")
+    table = _scaled(matrix[used], [words[row] for row in used])
+    tags = {tag: i for i, tag in enumerate(sorted({tag for s in parts[0] for _, tag in s}))}
+    width = max(len(s) for part in parts for s in part)
+    batches, places, gold = [], [], []
+    for part, own in zip(parts, rows, strict=True):
+        place = np.where(own < 0, -1, np.searchsorted(used, own))
+        gold.append(np.array([tags.get(tag, -1) for s in part for _, tag in s]))
+        packed = _batches([len(s) for s in part], place, gold[-1], width=width, batch=batch)
+        batches.append(packed[0])
+        places.append(packed[1])
+    tagger, loss = _train(
+        table, batches[0], key, len(tags), tune, units, epochs, rate, progress or silent
+    )
+    if not math.isfinite(loss):
+        got = f"{rate}, with which the loss became {loss}"
+        _fail("rate", got, "one that keeps it finite", "pass a smaller one")
+    found = np.asarray(_predict(tagger, None if tune else table, batches[1]))
+    right = found.transpose(2, 0, 1).ravel()[places[1]] == gold[1]
+    score = accuracy_score(right, task=text.name, total=len(right))
+    return score._replace(covered=int((rows[1] >= 0).sum()))
+
+
+def _fail(name: str, got: str, expected: str, remedy: str) -> NoReturn:
+    raise ValueError(f"{name}: got {got}, expected {expected}; {remedy}.")
+
+
+def _scaled(matrix: Float[np.ndarray, "n k"], words: Sequence[str]) -> Float[Array, "n k"]:
+    """Rows times one number, with a root mean square length of sqrt(k)."""
+    finite = np.isfinite(matrix).all(axis=1)
+    if not finite.all():
+        got = f"NaN or infinity for {words[int(np.argmin(finite))]!r}"
+        _fail("vectors", got, "finite numbers", "drop such words")
+    largest = np.abs(matrix).max()
+    if largest == 0:
+        got = "zeros for all words of the text"
+        _fail("vectors", got, "other vectors", "check where they come from")
+    dtype = np.promote_types(matrix.dtype, np.float32)
+    matrix = matrix.astype(dtype) / dtype.type(largest)  # or squares may overflow
+    rms = np.sqrt(np.mean(matrix**2, dtype=np.float64))
+    return jax.device_put(matrix / dtype.type(rms))
+
+
+# Sentences in rows, and rows in batches
+
+
+class _Batches(NamedTuple):
+    """Sentences in rows of one length, for a scan: batches, then time, then the rows of a batch."""
+
+    words: Int[Array, "batches width batch"]
+    """Places in `used`; one beyond its end, for words without a vector and where there is none."""
+    starts: Bool[Array, "batches width batch"]
+    """Whether a sentence starts."""
+    tags: Int[Array, "batches width batch"]
+    """-1, where there is none."""
+    used: Int[Array, "batches most"]
+    """Rows of the table; beyond its end, where a batch has fewer words than another."""
+
+
+def _batches(
+    lengths: Sequence[int],
+    rows: Int[np.ndarray, " tokens"],
+    tags: Int[np.ndarray, " tokens"],
+    *,
+    width: int,
+    batch: int,
+) -> tuple[_Batches, Int[np.ndarray, " tokens"]]:
+    """Batches of sentences, and where each token is in their rows, laid end to end."""
+    starts, count = _pack(lengths, width)
+    before = np.cumsum(lengths) - lengths
+    places = np.repeat(starts - before, lengths) + np.arange(len(rows))
+    batch = min(batch, count)
+    number = -(-count // batch)
+
+    def fill(places: np.ndarray, values: Any, other: Any) -> np.ndarray:
+        flat = np.full(batch * number * width, other)
+        flat[places] = values
+        # Long sentences are in the first rows: each batch gets some.
+        return flat.reshape(batch, number, width).transpose(1, 2, 0)
+
+    words = fill(places, rows, -1)
+    lists = [np.unique(own[own >= 0]) for own in words]
+    most = max(1, *map(len, lists))
+    used = np.full((number, most), np.iinfo(np.int32).max)
+    local = np.full(words.shape, most)
+    for i, (own, among) in enumerate(zip(words, lists, strict=True)):
+        used[i, : len(among)] = among
+        local[i][own >= 0] = np.searchsorted(among, own[own >= 0])
+    # device_put, unlike jnp.asarray, compiles nothing for a new shape.
+    packed = _Batches(
+        jax.device_put(local.astype(np.int32)),
+        jax.device_put(fill(starts, True, False)),
+        jax.device_put(fill(places, tags, -1).astype(np.int32)),
+        jax.device_put(used.astype(np.int32)),
+    )
+    return packed, places
+
+
+def _pack(lengths: Sequence[int], width: int) -> tuple[Int[np.ndarray, " sentences"], int]:
+    """Where each sentence starts in rows laid end to end, and the number of rows.
+
+    The longest first, each where it leaves the least room. No sentence goes over the end of a row.
+    """
+    starts = np.empty(len(lengths), np.int64)
+    with_room: list[list[int]] = [[] for _ in range(width + 1)]
+    count = 0
+    for s in np.argsort(-np.asarray(lengths), kind="stable"):
+        length = lengths[s]
+        room = next((room for room in range(length, width) if with_room[room]), width)
+        if room < width:
+            row = with_room[room].pop()
+        else:
+            row, count = count, count + 1
+        starts[s] = row * width + width - room
+        with_room[room - length].append(row)
+    return starts, count
+
+
+# The tagger
+
+
+class _Tagger(NamedTuple):
+    """Its parameters."""
+
+    table: Float[Array, "n k"] | None
+    """Vectors, if they are trained."""
+    unknown: Float[Array, " k"]
+    """That of words without one."""
+    kernel: Float[Array, "k gates"]
+    recurrent: Float[Array, "units gates"]
+    bias: Float[Array, " gates"]
+    output: Float[Array, "units tags"]
+    output_bias: Float[Array, " tags"]
+
+
+def _lstm(
+    inputs: Float[Array, "width batch gates"],
+    recurrent: Float[Array, "units gates"],
+    starts: Bool[Array, "width batch"],
+) -> Float[Array, "width batch units"]:
+    """States h of an LSTM, from 0 where a sentence starts; gates are in the order i, f, g, o."""
+
+    def step(carry, here):
+        x, start = here
+        h, c = (jnp.where(start[:, None], 0, state) for state in carry)
+        i, f, g, o = jnp.split(x + matmul(h, recurrent), 4, axis=1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+    zeros = jnp.zeros((inputs.shape[1], recurrent.shape[0]), inputs.dtype)
+    return lax.scan(step, (zeros, zeros), (inputs, starts))[1]
+
+
+def _scores(tagger: _Tagger, rows: Any, words: Array, starts: Array) -> Array:
+    """Of all tags for each token of a batch, from `rows`, the vectors of its words.
+
+    They are those in the tagger, if None.
+    """
+    rows = tagger.table if rows is None else rows
+    # Apart from the others, or frozen vectors would get gradients too, only to be dropped.
+    unknown = matmul(tagger.unknown[None, :], tagger.kernel)
+    products = jnp.concatenate([matmul(rows, tagger.kernel), unknown]) + tagger.bias[None, :]
+    inputs = products.at[words].get(mode="promise_in_bounds")
+    h = _lstm(inputs, tagger.recurrent, starts)
+    return matmul(h, tagger.output) + tagger.output_bias[None, None, :]
+
+
+def _loss(tagger: _Tagger, rows: Any, words: Array, starts: Array, tags: Array) -> Array:
+    """Mean cross entropy of the tokens of a batch. Arguments as of `_scores`."""
+    scores = _scores(tagger, rows, words, starts)
+    chosen = jnp.take_along_axis(scores, jnp.maximum(tags, 0)[:, :, None], axis=2)[:, :, 0]
+    real = tags >= 0
+    losses = jnp.where(real, jax.nn.logsumexp(scores, axis=2) - chosen, 0)
+    return jnp.sum(losses) / jnp.maximum(jnp.sum(real, dtype=losses.dtype), 1)
+
+
+def _train(
+    table: Array,
+    batches: _Batches,
+    key: Array,
+    tags: int,
+    tune: bool,
+    units: int,
+    epochs: int,
+    rate: float,
+    progress: Progress,
+) -> tuple[_Tagger, float]:
+    """A trained tagger, and the mean loss of the batches of the last epoch."""
+    state = _start(key, table, tags=tags, units=units, tune=tune)
+    frozen = None if tune else table
+    total, loss = epochs * batches.used.shape[0], math.nan
+    for epoch in range(1, epochs + 1):
+        *state, mean = _epoch(*state, frozen, batches, key, epoch, rate, total)
+        loss = float(mean)
+        progress("tagging", epoch / epochs)
+    return state[0], loss
+
+
+@jax.jit(static_argnames=("tags", "units", "tune"))
+def _start(key, table, *, tags, units, tune):
+    """The tagger before the first step, and Adam's state."""
+    k, dtype = table.shape[1], table.dtype
+    shapes = [(k, 4 * units), (units, 4 * units), (units, tags)]
+    ends = np.cumsum([math.prod(shape) for shape in shapes])
+    # One draw for all kernels: every draw takes long to compile. Variances are 1 / k and 1 / u.
+    drawn = jax.random.uniform(jax.random.fold_in(key, 0), (ends[-1],), dtype, -1, 1)
+    kernel, recurrent, output = (
+        math.sqrt(3 / shape[0]) * x.reshape(shape)
+        for x, shape in zip(jnp.split(drawn, ends[:-1]), shapes, strict=True)
+    )
+    # A forget gate that starts open lets gradients through.
+    bias = jnp.zeros(4 * units, dtype).at[units : 2 * units].set(1)
+    zeros = jnp.zeros(k, dtype), jnp.zeros(tags, dtype)
+    own = table if tune else None
+    tagger = _Tagger(own, zeros[0], kernel, recurrent, bias, output, zeros[1])
+    return tagger, _adam(jnp.ones((), dtype), 1).init(tagger)
+
+
+def _adam(rate: Array, total: Any) -> optax.GradientTransformation:
+    # The schedule of optax would count in float32.
+    return optax.adam(lambda step: rate * (1 - step.astype(rate.dtype) / total))
+
+
+@jax.jit(donate_argnums=(0, 1))
+def _epoch(tagger, adam, frozen, batches, key, epoch, rate, total):
+    """One pass over the batches; the tagger, Adam's state and the mean loss after it."""
+    dtype = tagger.kernel.dtype
+    optimiser = _adam(jnp.asarray(rate, dtype), jnp.asarray(total, dtype))
+    order = jax.random.permutation(jax.random.fold_in(key, epoch), batches.used.shape[0])
+
+    def step(carry, i):
+        words, starts, tags, used = (x[i] for x in batches)
+        # Of what is trained, and its moments: only the vectors of this batch.
+        tagger, adam = _map_taggers(lambda t: t._replace(table=_rows(t.table, used)), carry)
+        loss, gradient = jax.value_and_grad(_loss)(tagger, _rows(frozen, used), words, starts, tags)
+        with jax.numpy_dtype_promotion("standard"):  # optax relies on it
+            change, adam = optimiser.update(gradient, adam)
+            tagger = optax.apply_updates(tagger, change)
+
+        def put(new, old):
+            if old.table is None:
+                return new
+            return new._replace(table=old.table.at[used].set(new.table, mode="drop"))
+
+        return _map_taggers(put, (tagger, adam), carry), loss
+
+    (tagger, adam), losses = lax.scan(step, (tagger, adam), order)
+    return tagger, adam, jnp.mean(losses)
+
+
+def _map_taggers(function: Any, tree: T, *others: T) -> T:
+    """`function` of each tagger in a tree, such as Adam's moments; what else it has stays."""
+
+    def is_one(x):
+        return isinstance(x, _Tagger)
+
+    return jax.tree.map(
+        lambda x, *rest: function(x, *rest) if is_one(x) else x, tree, *others, is_leaf=is_one
+    )
+
+
+def _rows(table: Array | None, used: Array) -> Array | None:
+    """Rows of a table, if there is one; that of the last for those beyond its end."""
+    return None if table is None else table.at[used].get(mode="clip")
+
+
+@jax.jit
+def _predict(tagger, frozen, batches):
+    """The tag with the highest score for each token."""
+
+    def one(here):
+        own = tagger._replace(table=_rows(tagger.table, here.used))
+        scores = _scores(own, _rows(frozen, here.used), here.words, here.starts)
+        return jnp.argmax(scores, axis=2)
+
+    return lax.map(one, batches)

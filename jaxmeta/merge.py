@@ -1,0 +1,85 @@
+r"""Weighted concatenation from files to a file.
+
+`merge_files` does what `read_vectors`, `align`, `concatenate` and `write_vectors` do one after the
+other, with the same numbers, but a block of rows at a time: beside the sources themselves it takes
+hardly any memory, and nothing is copied that is not written. It is for files that are large beside
+the memory; anything but scaling and stacking needs the arrays.
+
+Everything here runs on the host, in NumPy.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Real
+
+from jaxmeta import _checks
+from jaxmeta.alignment import Coverage, common_rows, coverage_of
+from jaxmeta.progress import Progress, silent
+from jaxmeta.vectors import format_of, read_vectors, write_rows
+
+__all__ = ["merge_files"]
+
+
+def merge_files(
+    paths: Sequence[str | Path],
+    out: str | Path,
+    *,
+    weights: Sequence[Real[np.ndarray, "..."] | float] | None = None,
+    vocabulary: Literal["intersection", "union"] = "intersection",
+    dtype: Any = None,
+    progress: Progress | None = None,
+) -> tuple[Coverage, ...]:
+    r"""Write $[E_1C_1 \ldots E_NC_N]$ of the sources in `paths` to `out`; how much each covers.
+
+    Names of files tell their formats, see `jaxmeta.vectors`. `weights[j]` is a number or one for
+    each dimension of source $j$, as in `concatenate`; None means all 1. `vocabulary` is as in
+    `align`: in a union, words that a source lacks have zeros there. `dtype` is that of the result;
+    None is float32, or float64 if a source is.
+
+    `progress` is called with "read" and then with "vectors", and the fraction of each.
+
+    Cost: $O(nK)$; memory for the sources and a dictionary of the words of each.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [Path(folder) / name for name in ("first.txt", "second.txt", "both.txt")]
+    ...     _ = paths[0].write_text("the 1 2\nof 3 4\n")
+    ...     _ = paths[1].write_text("of 5\nthe 6\n")
+    ...     _ = merge_files(paths[:2], paths[2], weights=(1.0, 0.5))
+    ...     print(paths[2].read_text())
+    2 3
+    the 1 2 3
+    of 3 4 2.5
+    """
+    if isinstance(paths, str | Path) or not paths:
+        raise ValueError(f"paths: got {paths!r}, expected a file per source; pass a list of them.")
+    shown, names = progress or silent, [str(path) for path in paths]
+    format_of(out)  # before much is read
+    sources = []
+    for j, path in enumerate(paths):
+        shown("read", j / len(paths))
+        sources.append(read_vectors(path))
+    shown("read", 1.0)
+    widths = [source.matrix.shape[1] for source in sources]
+    widest = np.result_type(np.float32, *(source.matrix.dtype for source in sources))
+    weights = [1.0] * len(sources) if weights is None else weights
+    _checks.numbers_per_source("weights", weights, widths)
+    scales = [np.asarray(weight, widest) for weight in weights]
+    words, rows = common_rows(sources, names, vocabulary)
+    ends = np.cumsum(widths)
+
+    def take(i: int, j: int) -> np.ndarray:
+        block = np.empty((j - i, ends[-1]), widest)
+        parts = np.split(block, ends[:-1], axis=1)
+        for source, row, scale, part in zip(sources, rows, scales, parts, strict=True):
+            np.multiply(source.matrix[row[i:j]], scale, out=part)
+            part[row[i:j] < 0] = 0
+        return block
+
+    write_rows(
+        out, words, int(ends[-1]), take, widest if dtype is None else dtype, progress=progress
+    )
+    return coverage_of(sources, names, rows, "zero")

@@ -1,0 +1,265 @@
+r"""Sources of unknown origin, made fit to be put side by side.
+
+Vectors from files come without a corpus, so their noise cannot be estimated and their scale means
+nothing: whoever has the longest rows decides every cosine of a concatenation (see `diagnosis`).
+Functions here take a source to a source and compose: `centre`, `unit_rows`, `unit_frobenius`,
+`unit_spectral`, `spectrum_power`, `remove_leading`. From them a recipe that needs no label and no
+corpus is made, `standardise`, and weights, `rank_weights`. Both follow from one model.
+
+**Model.** An inner product of two words in a source is a measurement of how related they are. Most
+pairs of words are not related at all, so how much the products vary over *all* pairs is noise: for
+centred rows of rms length 1, their variance is $\sum_i s_i^4/(\sum_i s_i^2)^2 = 1/r$, with $r$ the
+effective rank. A source of few effective dimensions takes unrelated words for related by chance, as
+a projection onto $r$ random directions does.
+
+**Between sources**: independent measurements of one thing are best averaged in proportion to the
+inverse of their variance, so $c_j^2 \propto r_j$ (`rank_weights`).
+
+**Within a source**: direction $i$ measures with variance $s_i^4$. If a share $\rho_i$ of what it
+says is about the words and not noise, the sum that tells related pairs best from others weighs
+direction $i$ by $\rho_i/s_i^2$: squared singular values should be $\rho_i$. A source as it is
+claims $\rho_i \propto s_i^2$; equal reliability would make them all one. Which of the two is nearer
+to the truth cannot be known from one file, so take what loses least in the worse case: a power
+$s_i^{2p}$ at equal angles to both, `balanced_exponent`. It is near ½ for vectors that people use
+(0.47 to 0.53 for those of `experiments/pretrained.py`), and `standardise` takes ½.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Real
+
+from jaxmeta import _checks
+from jaxmeta.combine import right_axes, rounding
+from jaxmeta.linalg import matmul, norm, safe_sqrt
+from jaxmeta.quadratic import PipQuadratic, exact_weights
+from jaxmeta.spectral import power
+
+__all__ = [
+    "agreement_weights",
+    "balanced_exponent",
+    "centre",
+    "rank_weights",
+    "remove_leading",
+    "spectrum_power",
+    "standardise",
+    "unit_frobenius",
+    "unit_rows",
+    "unit_spectral",
+]
+
+
+@jax.jit
+def centre(
+    source: Float[Array, "n k"], *, present: Bool[Array, " n"] | None = None
+) -> Float[Array, "n k"]:
+    """Rows less their mean. Words that are not `present` count for nothing, and get zeros.
+
+    >>> import jax.numpy as jnp
+    >>> print(centre(jnp.array([[1.0], [3.0]])))
+    [[-1.]
+     [ 1.]]
+    """
+    _checks.array("source", source, 2)
+    if present is None:
+        return source - jnp.mean(source, axis=0, keepdims=True)
+    known = jnp.broadcast_to(present[:, None], source.shape)
+    count = jnp.maximum(jnp.sum(present, dtype=source.dtype), 1)
+    mean = jnp.sum(jnp.where(known, source, 0), axis=0, keepdims=True) / count
+    return jnp.where(known, source - mean, 0)
+
+
+@jax.jit
+def unit_rows(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
+    """Rows at length 1: inner products become cosines. Rows of zeros stay so."""
+    _checks.array("source", source, 2)
+    return jax.vmap(partial(_divided, norm))(source)
+
+
+@jax.jit
+def unit_frobenius(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
+    r"""The source at $\|E\|_F = 1$: all sources have the same squared norm to give."""
+    _checks.array("source", source, 2)
+    return _divided(norm, source)
+
+
+@jax.jit
+def unit_spectral(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
+    r"""The source at a largest singular value of 1. Cost: $O(nk^2)$."""
+    _checks.array("source", source, 2)
+    return _divided(lambda e: norm(matmul(e, right_axes(e, 1))), source)
+
+
+def _divided(size: Callable[[Array], Array], x: Float[Array, "..."]) -> Float[Array, "..."]:
+    by = size(x)
+    return x / jnp.where(by == 0, 1, by)
+
+
+@jax.jit
+def spectrum_power(
+    source: Float[Array, "n k"], *, exponent: Real[Array, ""] | float
+) -> Float[Array, "n k"]:
+    r"""$US^p$ for $E = USV^\top$: every singular value to a power, on principal axes.
+
+    An exponent below 1 gives weak directions more say, 0 as much as all others. Directions of
+    strength 0, up to rounding, stay 0. Cost: $O(nk^2)$. References: `caron01`, `levy15`.
+
+    >>> import jax.numpy as jnp
+    >>> print(spectrum_power(jnp.array([[4.0, 0.0], [0.0, 9.0]]), exponent=0.5))
+    [[0. 2.]
+     [3. 0.]]
+    """
+    _checks.array("source", source, 2)
+    _checks.scalar("exponent", exponent)
+    image = matmul(source, right_axes(source, source.shape[1]))
+    values = _lengths(image)
+    return image * power(values, jnp.asarray(exponent, source.dtype) - 1)[None, :]
+
+
+def _lengths(image: Float[Array, "n k"]) -> Float[Array, " k"]:
+    """Singular values from columns on principal axes, with 0 for what is no more than rounding."""
+    lengths = jax.vmap(norm, in_axes=1)(image)
+    return jnp.where(lengths <= rounding(image) * jnp.max(lengths), 0, lengths)
+
+
+@jax.jit(static_argnames="count")
+def remove_leading(source: Float[Array, "n k"], *, count: int) -> Float[Array, "n k"]:
+    r"""Rows less their part along the `count` strongest directions. Cost: $O(nk^2)$.
+
+    These often hold frequency rather than meaning. Centre first, as the original does.
+    Reference: `mu18`.
+
+    >>> import jax.numpy as jnp
+    >>> print(jnp.abs(remove_leading(jnp.array([[4.0, 0.0], [0.0, 9.0]]), count=1)).round(3))
+    [[4. 0.]
+     [0. 0.]]
+    """
+    _checks.array("source", source, 2)
+    _checks.integer("count", count, least=1, most=source.shape[1], of="the source")
+    axes = right_axes(source, count)
+    return source - matmul(matmul(source, axes), axes.T)
+
+
+@jax.jit
+def standardise(
+    source: Float[Array, "n k"], *, present: Bool[Array, " n"] | None = None
+) -> Float[Array, "n k"]:
+    r"""The default for files: unit rows, centred, spectrum to the power of ½, unit Frobenius norm.
+
+    Rows first, so that a few long ones (frequent words in some files, rare ones in others) do not
+    decide on mean and directions; then what all words share; then the spectrum and the scale, for
+    the reasons above. Words that are not `present` get zeros. Cost: $O(nk^2)$.
+
+    >>> import jax
+    >>> source = standardise(5 + jax.random.normal(jax.random.key(0), (50, 3)))
+    >>> print(source.shape, f"{jax.numpy.sum(source**2):.2f}")
+    (50, 3) 1.00
+    """
+    _checks.array("source", source, 2)
+    if present is not None:
+        source = jnp.where(jnp.broadcast_to(present[:, None], source.shape), source, 0)
+    return unit_frobenius(spectrum_power(centre(unit_rows(source), present=present), exponent=0.5))
+
+
+@jax.jit
+def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
+    r"""The $p$ for which $s^{2p}$ is at equal angles to $s^2$ and to a flat spectrum.
+
+    `values` $s$ are singular values. The cosine of that angle is the part of the best possible
+    separation that is left if the other extreme is true; the larger of the two losses is smallest
+    where they are equal. Equal values leave it open, and give 0.5. Values of 0 count for nothing.
+
+    Cost: $O(k)$, 40 bisections; its derivative is not defined here, and is 0.
+
+    >>> import jax.numpy as jnp
+    >>> print(f"{balanced_exponent(1 / jnp.arange(1.0, 100.0) ** 0.5):.2f}")
+    0.51
+    """
+    _checks.array("values", values, 1)
+    values = lax.stop_gradient(values)
+    scaled = values / jnp.where(jnp.max(values) == 0, 1, jnp.max(values))
+    flat = jnp.where(scaled == 0, 0, jnp.ones_like(scaled))
+
+    def half(interval, _):
+        low, high = interval
+        middle = (low + high) / 2
+        between = power(scaled, 2 * middle)
+        excess = jnp.sum(between * flat) * norm(scaled**2) - jnp.sum(between * scaled**2) * norm(flat)
+        # Nearer to flat than to the spectrum: the exponent is too small.
+        move = excess > 0
+        return (jnp.where(move, middle, low), jnp.where(move, high, middle)), None
+
+    ends = (jnp.zeros_like(scaled[0]), jnp.ones_like(scaled[0]))
+    (low, high), _ = lax.scan(half, ends, length=40)
+    wanted = jnp.min(jnp.where(scaled == 0, 1, scaled)) < 1
+    return jnp.where(wanted, (low + high) / 2, 0.5) + 0 * jnp.sum(values)
+
+
+@jax.jit
+def rank_weights(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " N"]:
+    r"""Weights $c_j = \sqrt{r_j/\sum_l r_l}$ for sources of equal norm, $r_j$ the effective rank.
+
+    $r_j = (\sum_i s_i^2)^2/\sum_i s_i^4 = \|E_j\|_F^4/\|E_j^\top E_j\|_F^2$ is the inverse of the
+    variance of inner products: see above. Pass sources that are centred and of one norm, as
+    `standardise` makes them. A source of zeros gets 0. Cost: $O(n\sum_jk_j^2)$.
+
+    >>> import jax.numpy as jnp
+    >>> wide, narrow = jnp.eye(4), jnp.array([[1.0], [-1.0], [1.0], [-1.0]])
+    >>> print((rank_weights((wide / 2, narrow / 2)) ** 2).round(3))
+    [0.8 0.2]
+    """
+    _check(sources)
+    ranks = []
+    for source in sources:
+        unit = unit_frobenius(source)
+        squares = jnp.sum(matmul(unit.T, unit) ** 2)
+        ranks.append(jnp.where(squares == 0, 0, 1 / jnp.where(squares == 0, 1, squares)))
+    total = sum(ranks[1:], ranks[0])
+    return safe_sqrt(jnp.stack(ranks) / jnp.where(total == 0, 1, total))
+
+
+@jax.jit
+def agreement_weights(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " N"]:
+    r"""Weights by which each source's inner products are predicted best from those of the others.
+
+    $$\min_{q \ge 0} \sum_j \Big\|E_jE_j^\top - \sum_{l \ne j} q_lE_lE_l^\top\Big\|_F^2,
+      \qquad c_l = \sqrt{q_l},$$
+
+    a convex problem in $q$ of $N$ unknowns. It rewards a source for what it has in common with
+    others, and so for the few strong directions that all sources have: on real files it does worse
+    than `rank_weights` (`experiments/pretrained.py`). At least two sources are needed.
+
+    Cost: $O(nK^2)$.
+
+    >>> import jax.numpy as jnp
+    >>> e = jnp.array([[1.0], [2.0]])
+    >>> print(agreement_weights((e, 2 * e)).round(3))
+    [2.  0.5]
+    """
+    _check(sources)
+    if len(sources) < 2:
+        raise ValueError("sources: got 1, expected at least 2; a single source needs no weight.")
+    sizes = jnp.stack([norm(e) for e in sources])
+    sizes = jnp.where(sizes == 0, 1, sizes)
+    units = [e / size for e, size in zip(sources, sizes, strict=True)]
+    products = jnp.stack([jnp.stack([jnp.sum(matmul(e.T, f) ** 2) for f in units]) for e in units])
+    # In terms of x = q |E|^2, so that no fourth power of a length is ever formed but in ratios.
+    scale = (sizes / jnp.max(sizes)) ** 2
+    number = len(sources)
+    counts = jnp.full((number, number), number - 2.0, products.dtype)
+    counts = counts + jnp.eye(number, dtype=products.dtype)
+    others = 1 - jnp.eye(number, dtype=products.dtype)
+    linear = jnp.sum(products * others * scale[:, None], axis=0)
+    constant = jnp.sum(jnp.diag(products) * scale**2)
+    solution = exact_weights(PipQuadratic(products * counts, linear, constant))
+    return solution.weights / safe_sqrt(scale)
+
+
+def _check(sources: Sequence[Array]) -> None:
+    _checks.sources("sources", sources)
+    for j, source in enumerate(sources):
+        _checks.array(f"sources[{j}]", source, 2)
+        _checks.same_rows(**{"sources[0]": sources[0], f"sources[{j}]": source})

@@ -11,8 +11,9 @@ three more. gensim is called once, with one thread or with one for each processo
 the first questions faster, as on a busy machine the second may be many times slower. Both must
 have the same questions right, up to the few that rounding decides.
 
-Rates are of processor time, which a busy machine changes least. Flops: 2 k for each pair of a question word and a candidate. The direct way, a product for each
-question, has 2 k for each pair of a question and a candidate.
+Rates are of processor time, which a busy machine changes least. Flops: 2 k for each pair of a
+question word and a candidate. The direct way, a product for each question, has 2 k for each pair of
+a question and a candidate.
 """
 
 import argparse

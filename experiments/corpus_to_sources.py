@@ -235,7 +235,7 @@ def plot_spectra(points: Sequence[dict], rows: Sequence[dict], path: Path) -> No
                 style = {"color": "white", "mec": "black", "ms": 9, "mew": 1.5, "zorder": 4}
                 axes.plot(k[at], value[at], marker, **style, label=f"k, {name}: {r[name]:,.0f}")
             axes.set_title(rf"{r['source']}, {r['corpus']}, $\sigma$ = {r['sigma']:.3f}")
-            axes.set_xlabel("i")
+            axes.set_xlabel("i, by magnitude")
             axes.legend(frameon=False, fontsize=9)
         panels[0].set_ylim(bottom=0.5 * min(r["edge"] for r in rows))
         panels[0].set_ylabel("singular value")

@@ -1,68 +1,275 @@
-r"""Words of praise and of blame in two dimensions, for sources and their meta-embeddings.
+r"""Words of praise and of blame in two dimensions, in sources and in their meta-embeddings.
 
     python -m experiments.tsne             the list below, in sources of the wiki corpus
     python -m experiments.tsne --smoke     two planted classes of generated words, in seconds
 
-The paper draws t-SNE of words from SentiWords for GloVe, SGNS, LSA and their concatenations, and
-lets the eye judge. A picture by t-SNE may show groups that are not there and hide some that are,
-so beside it stands what the vectors themselves say: how many words have a nearest neighbour of
-their own class (and the majority of their ten nearest), each word being left out when it is
-classified, by cosine in the full space. Intervals are Clopper and Pearson's, 95 %.
+The paper draws t-SNE of words from SentiWords for its sources and their concatenations, and lets
+the eye judge. A picture by t-SNE may show groups that are not there and hide others that are. So
+beside it stands what the vectors themselves say: how many words have a nearest neighbour of their
+own class, and how many have most of their ten nearest in it, by cosine in the full space and among
+the words of the list. Intervals are Clopper and Pearson's, 95 %, as if words were independent.
 
-The words are a list of its own, plainly positive and plainly negative ones; SentiWords is not to be
-had here, and its most extreme words are mostly rare. Sources are built as by
-`experiments.corpus_to_sources`, with which steps in results/cache are shared.
+Rows get length 1 before t-SNE, so that the picture is about the same cosines. The words are a list
+of our own, frequent and plainly positive or negative; the paper takes the most extreme of
+SentiWords. Sources are those of `experiments.corpus_to_sources`, and steps in results/cache are
+shared with it. Embeddings are GloVe, SGNS, LSA, and their concatenations without weights (UW) and
+with dimension weights (DW).
 """
 
-import dataclasses
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import jax.numpy as jnp
 import matplotlib
 
 matplotlib.use("Agg")
-import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.manifold import TSNE
+from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
 import jaxmeta
 from experiments import _record, corpus_to_sources
+from jaxmeta import Corpus, LatentModel, Recipe, Source
 from jaxmeta.evaluate import proportion_interval
 
 POSITIVE = """
-good great best better excellent wonderful beautiful happy joy love loved perfect brilliant superb
-success successful win winner victory triumph glory hope peace freedom friend friendly kind gentle
-generous honest loyal brave courage noble wise wisdom clever talented gifted charm charming elegant
-delight pleasant pleasure enjoy fun comfort safe healthy strong bright fresh pure praise praised
-admired celebrated popular favourite benefit gift reward
-""".split()
+good great best better excellent beautiful happy joy love loved perfect brilliant success successful
+win winner victory triumph glory hope peace freedom friend friendly kind loyal courage noble wise
+wisdom pleasure enjoy enjoyed comfort safe healthy strong bright fresh pure praise praised admired
+celebrated popular favorite benefit gift reward enthusiasm hero fame prosperity harmony attractive
+impressive outstanding beauty valuable sweet
+"""
 NEGATIVE = """
-bad worse worst poor terrible horrible awful evil cruel brutal violent violence hate hatred anger
-angry fear afraid terror sad grief pain painful suffering misery disaster tragedy tragic catastrophe
-failure failed defeat defeated loss lost ruin destroyed damage harm dangerous danger threat crime
-criminal murder victim death disease sick illness weak stupid foolish corrupt corruption false lie
-guilty shame abuse poison war
-""".split()
-COLOURS = {"positive": _record.BLUE, "negative": _record.VERMILION}
-MARKERS = {"positive": "o", "negative": "^"}
-NEIGHBOURS = (1, 10)
+bad worse worst poor terrible evil violent violence hate hatred anger angry fear terror pain painful
+suffering disaster tragedy failure failed defeat defeated loss destroyed damage harm dangerous
+danger threat crime criminal murder victim death disease sick illness weak corrupt corruption false
+lie guilty abuse poison war enemy hostile poverty hunger famine wounded injury accident torture
+fraud scandal chaos wrong
+"""
+CLASSES = {"positive": (_record.BLUE, "o"), "negative": (_record.VERMILION, "^")}
+NEIGHBOURS = {1: (_record.GREEN, "o"), 10: (_record.PURPLE, "s")}
 
 
 @dataclass(frozen=True)
 class Config:
     """Sources, and how they are drawn."""
 
-    sources: corpus_to_sources.Config = dataclasses.field(
-        default_factory=lambda: corpus_to_sources.Config(size=10_000)
-    )
+    sources: corpus_to_sources.Config
     perplexity: float = 30.0
     seed: int = 23
     """Of t-SNE."""
-    planted: int | None = None
-    """Words of each class in generated text; None means that the list is used."""
-    strength: float = 1.0
-    """Of the planted classes: see `jaxmeta.latent_model`."""
+    planted: int = 60
+    """How many words of each class are drawn, if text is generated."""
+
+
+FULL = Config(sources=corpus_to_sources.Config(size=10_000))
+SMOKE = Config(sources=corpus_to_sources.SMOKE)
+
+
+@dataclass(frozen=True)
+class Row:
+    """How well one embedding separates the classes."""
+
+    embedding: str
+    k: int
+    words: int
+    neighbours: int
+    """Of each word that vote, itself left out."""
+    right: int
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Point:
+    """A word in the picture of one embedding."""
+
+    embedding: str
+    word: str
+    sentiment: str
+    x: float
+    y: float
+
+
+def run(config: Config, cache: Path) -> tuple[list[Row], list[Point]]:
+    """Build sources and concatenations, draw the words and count neighbours."""
+    with tempfile.TemporaryDirectory() as folder:
+        recipes, sentiment = material(config, Path(folder))
+        sources = jaxmeta.build_sources(
+            recipes,
+            size=config.sources.size,
+            window=config.sources.window,
+            alpha=config.sources.alpha,
+            rule=config.sources.rule,
+            seed=config.sources.seed,
+            cache=cache,
+            progress=jaxmeta.ProgressBar(),
+        )
+    index = {word: row for row, word in enumerate(sources[0].words)}
+    words = [word for word in sentiment if word in index]
+    missing = [word for word in sentiment if word not in index]
+    if missing:
+        print(f"not among the {len(index):,} words: {', '.join(missing)}")
+    positive = np.array([sentiment[word] == "positive" for word in words])
+    chosen = np.array([index[word] for word in words])
+    rows, points = [], []
+    for name, embedding in embeddings(sources).items():
+        x = np.asarray(embedding, np.float64)[chosen]
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        for neighbours in NEIGHBOURS:
+            right = int(nearest(x, positive, neighbours).sum())
+            interval = proportion_interval(right, len(x))
+            share = right / len(x)
+            rows.append(Row(name, x.shape[1], len(x), neighbours, right, share, *interval))
+        model = TSNE(perplexity=config.perplexity, init="pca", random_state=config.seed)
+        points += [
+            Point(name, word, sentiment[word], float(a), float(b))
+            for word, (a, b) in zip(words, model.fit_transform(x), strict=True)
+        ]
+    return rows, points
+
+
+def material(config: Config, folder: Path) -> tuple[list[Recipe], dict[str, str]]:
+    """Recipes of the sources, and words with their classes."""
+    tokens = config.sources.tokens
+    if tokens is None:
+        listed = dict.fromkeys(POSITIVE.split(), "positive")
+        listed |= dict.fromkeys(NEGATIVE.split(), "negative")
+        return corpus_to_sources.recipes(config.sources, folder), listed
+    model = jaxmeta.latent_model(config.sources.size, rank=4, strength=0.5, seed=0)
+    text = jaxmeta.sample_tokens(model, tokens=tokens, documents=400, seed=1)
+    path = folder / "generated.txt"
+    jaxmeta.write_corpus(path, model, text)
+    corpus = Corpus(path, lines_are_documents=True)
+    recipes = [Recipe(name, corpus, signal) for name, signal in corpus_to_sources.SIGNALS.items()]
+    coordinate = latent_coordinate(model)
+    planted: dict[str, str] = {}
+    for sentiment, sign in (("positive", 1), ("negative", -1)):
+        own = np.flatnonzero(sign * coordinate > 0)[: config.planted]  # the most frequent
+        planted |= dict.fromkeys([model.words[i] for i in own], sentiment)
+    return recipes, planted
+
+
+def latent_coordinate(model: LatentModel) -> np.ndarray:
+    """Each word's place along the direction in which latent vectors differ most."""
+    # log J is the product of two vectors and a term of each word, which centring takes away.
+    logarithms = np.log(model.joint)
+    means = logarithms.mean(axis=0)
+    centred = logarithms - means[None, :] - means[:, None] + means.mean()
+    return np.linalg.eigh(centred)[1][:, -1]
+
+
+def embeddings(sources: Sequence[Source]) -> dict[str, np.ndarray]:
+    """Those of the sources, and their concatenations without and with dimension weights."""
+    own = {source.name: source.embedding for source in sources}
+    values = tuple(source.values for source in sources)
+    n, alpha = len(sources[0].words), sources[0].alpha
+    ideals = tuple(jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in sources)
+    weights = jaxmeta.dimension_weights(ideals, values, alpha=alpha)
+    parts = tuple(own.values())
+    joined = {"UW": jaxmeta.concatenate(parts), "DW": jaxmeta.concatenate(parts, weights)}
+    return {name: np.asarray(x) for name, x in (own | joined).items()}
+
+
+def nearest(x: np.ndarray, positive: np.ndarray, neighbours: int) -> np.ndarray:
+    """Whether most of the nearest of each row, by inner products, are of its own class.
+
+    The row itself is left out. Where both classes have as many, the nearest one decides.
+    """
+    products = x @ x.T
+    np.fill_diagonal(products, -np.inf)
+    order = np.argsort(-products, axis=1, kind="stable")[:, :neighbours]
+    same = positive[order] == positive[:, None]
+    return same.sum(axis=1) + np.where(same[:, 0], 0.25, -0.25) > neighbours / 2
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """Embeddings, one a line."""
+    print(f"\n{'':<8}{'k':>7}" + "".join(f"{f'{n}-NN':>14}{'95 %':>19}" for n in NEIGHBOURS))
+    for name in dict.fromkeys(row.embedding for row in rows):
+        own = [row for row in rows if row.embedding == name]
+        print(f"{name:<8}{own[0].k:>7,}", end="")
+        print("".join(f"{r.accuracy:>14.1%}{f'{r.low:.1%} to {r.high:.1%}':>19}" for r in own))
+    print(f"of {rows[0].words} words; by the nearest, and by most of the nearest ten")
+
+
+def plot(points: Sequence[dict], rows: Sequence[dict], path: Path) -> None:
+    """A panel for each embedding, and one with the shares of neighbours."""
+    names = list(dict.fromkeys(str(row["embedding"]) for row in rows))
+    with plt.rc_context(_record.STYLE):
+        figure, grid = plt.subplots(2, 3, figsize=(13, 8.4), layout="constrained")
+        *panels, last = grid.flat
+        for axes, name in zip(panels, names, strict=True):
+            for sentiment, (colour, marker) in CLASSES.items():
+                own = [p for p in points if (p["embedding"], p["sentiment"]) == (name, sentiment)]
+                x, y = ([p[axis] for p in own] for axis in ("x", "y"))
+                style = {"color": colour, "marker": marker, "s": 34, "alpha": 0.8, "lw": 0}
+                axes.scatter(x, y, label=sentiment, **style)
+            row = next(row for row in rows if row["embedding"] == name)
+            axes.set_title(f"{name}, k = {row['k']:,.0f}")
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(True)
+            axes.spines[:].set_color(_record.GREY)
+        panels[0].legend(frameon=True, fontsize=9, loc="best")
+        for shift, (neighbours, (colour, marker)) in zip(
+            (-0.12, 0.12), NEIGHBOURS.items(), strict=True
+        ):
+            own = [row for row in rows if row["neighbours"] == neighbours]
+            share, low, high = (
+                np.array([100 * row[field] for row in own]) for field in ("accuracy", "low", "high")
+            )
+            last.errorbar(
+                share,
+                np.arange(len(own)) + shift,
+                xerr=[share - low, high - share],
+                fmt=marker,
+                color=colour,
+                capsize=3,
+                label=f"{neighbours} nearest",
+            )
+        chance = 100 * max(counts(points, names[0])) / sum(counts(points, names[0]))
+        last.axvline(chance, color=_record.GREY, ls="--", lw=1, label="the larger class")
+        last.set_yticks(range(len(names)), names)
+        last.invert_yaxis()
+        last.set(xlabel="words among their own class, %", xlim=(None, 100.5))
+        last.set_title("in the full space")
+        last.legend(fontsize=9, loc="best")
+        with jaxmeta.write_whole(path) as part:
+            figure.savefig(part, dpi=130)
+        plt.close(figure)
+
+
+def counts(points: Sequence[dict], name: str) -> list[int]:
+    """How many words of each class there are."""
+    own = [p["sentiment"] for p in points if p["embedding"] == name]
+    return [own.count(sentiment) for sentiment in CLASSES]
+
+
+def report(config: Config, out: Path) -> list[Row]:
+    """Run, write tables, provenance and the figure into `out`, and print."""
+    started = time.time()
+    rows, points = run(config, out.parent / "cache")
+    _record.write_table(out / "rows.csv", rows)
+    _record.write_table(out / "points.csv", points)
+    _record.write_provenance(
+        out / "provenance.json", config, started=started, dtype=str(jnp.zeros(()).dtype)
+    )
+    tables = _record.read_table(out / "points.csv"), _record.read_table(out / "rows.csv")
+    plot(*tables, out / "tsne.png")
+    print_table(rows)
+    print(f"{time.time() - started:.0f} s; written to {out}")
+    return rows
+
+
+def main() -> None:
+    """Do as the command line says."""
+    asked = _record.arguments(__doc__, "tsne")
+    report(SMOKE if asked.smoke else FULL, asked.out)
+
+
+if __name__ == "__main__":
+    main()

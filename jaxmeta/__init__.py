@@ -75,6 +75,10 @@ from jaxmeta.locally_linear import nearest_neighbours as nearest_neighbours
 from jaxmeta.locally_linear import reconstruction_matrix as reconstruction_matrix
 from jaxmeta.locally_linear import reconstruction_weights as reconstruction_weights
 from jaxmeta.merge import merge_files as merge_files
+from jaxmeta.methods import METHODS as METHODS
+from jaxmeta.methods import Method as Method
+from jaxmeta.methods import Settings as Settings
+from jaxmeta.methods import meta_embedding as meta_embedding
 from jaxmeta.noise import Strengths as Strengths
 from jaxmeta.noise import complete_spectrum as complete_spectrum
 from jaxmeta.noise import debias as debias
@@ -107,6 +111,16 @@ from jaxmeta.pip import predicted_curve as predicted_curve
 from jaxmeta.pip import released_dimension as released_dimension
 from jaxmeta.pip import select_dimension as select_dimension
 from jaxmeta.pip import simulate_curve as simulate_curve
+from jaxmeta.prepare import agreement_weights as agreement_weights
+from jaxmeta.prepare import balanced_exponent as balanced_exponent
+from jaxmeta.prepare import centre as centre
+from jaxmeta.prepare import rank_weights as rank_weights
+from jaxmeta.prepare import remove_leading as remove_leading
+from jaxmeta.prepare import spectrum_power as spectrum_power
+from jaxmeta.prepare import standardise as standardise
+from jaxmeta.prepare import unit_frobenius as unit_frobenius
+from jaxmeta.prepare import unit_rows as unit_rows
+from jaxmeta.prepare import unit_spectral as unit_spectral
 from jaxmeta.progress import ProgressBar as ProgressBar
 from jaxmeta.quadratic import PipQuadratic as PipQuadratic
 from jaxmeta.quadratic import Solution as Solution

@@ -1,6 +1,6 @@
 r"""Every way of combining sources, by name.
 
-`METHODS` is the one list that experiments, commands and users see; `combine` runs an entry of it.
+`METHODS` is the one list that experiments, commands and users see; `meta_embedding` runs an entry of it.
 An entry is a function of the sources and of `Settings`, with a line on what it is, what it needs,
 and whether it can do with sources that lack words.
 """
@@ -33,7 +33,7 @@ from jaxmeta.weights import (
     source_weights,
 )
 
-__all__ = ["METHODS", "Method", "Settings", "combine"]
+__all__ = ["METHODS", "Method", "Settings", "meta_embedding"]
 
 
 class Settings(NamedTuple):
@@ -69,14 +69,14 @@ class Method(NamedTuple):
     """Dimensions unless said otherwise; None if the sources decide."""
 
 
-def combine(
+def meta_embedding(
     name: str, sources: Sequence[Float[Array, "n _"]], settings: Settings | None = None
 ) -> Float[Array, "n m"]:
     """The meta-embedding of the sources by the method of that name, one of `METHODS`.
 
     >>> import jax.numpy as jnp
     >>> sources = (jnp.ones((3, 1)), jnp.eye(3)[:, :2])
-    >>> print(combine("UW", sources).shape, combine("AVG", sources).shape)
+    >>> print(meta_embedding("UW", sources).shape, meta_embedding("AVG", sources).shape)
     (3, 3) (3, 2)
     """
     if name not in METHODS:
@@ -209,7 +209,9 @@ def _autoencoded(
 
 
 def _aaeme(sources: tuple[Array, ...], settings: Settings) -> Array:
-    return _autoencoded(averaged_autoencoder, sources, settings, k=_size("AAEME", sources, settings))
+    return _autoencoded(
+        averaged_autoencoder, sources, settings, k=_size("AAEME", sources, settings)
+    )
 
 
 def _by_noise(weigh: Callable[..., Any], summary: str) -> Method:

@@ -172,7 +172,7 @@ def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
     separation that is left if the other extreme is true; the larger of the two losses is smallest
     where they are equal. Equal values leave it open, and give 0.5. Values of 0 count for nothing.
 
-    Cost: $O(k)$, 40 bisections; its derivative is not defined here, and is 0.
+    Cost: $O(k)$, 60 bisections; its derivative is not defined here, and is 0.
 
     >>> import jax.numpy as jnp
     >>> print(f"{balanced_exponent(1 / jnp.arange(1.0, 100.0) ** 0.5):.2f}")
@@ -187,13 +187,15 @@ def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
         low, high = interval
         middle = (low + high) / 2
         between = power(scaled, 2 * middle)
-        excess = jnp.sum(between * flat) * norm(scaled**2) - jnp.sum(between * scaled**2) * norm(flat)
+        excess = jnp.sum(between * flat) * norm(scaled**2) - jnp.sum(between * scaled**2) * norm(
+            flat
+        )
         # Nearer to flat than to the spectrum: the exponent is too small.
         move = excess > 0
         return (jnp.where(move, middle, low), jnp.where(move, high, middle)), None
 
     ends = (jnp.zeros_like(scaled[0]), jnp.ones_like(scaled[0]))
-    (low, high), _ = lax.scan(half, ends, length=40)
+    (low, high), _ = lax.scan(half, ends, length=60)
     wanted = jnp.min(jnp.where(scaled == 0, 1, scaled)) < 1
     return jnp.where(wanted, (low + high) / 2, 0.5) + 0 * jnp.sum(values)
 
@@ -228,9 +230,10 @@ def agreement_weights(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " 
     $$\min_{q \ge 0} \sum_j \Big\|E_jE_j^\top - \sum_{l \ne j} q_lE_lE_l^\top\Big\|_F^2,
       \qquad c_l = \sqrt{q_l},$$
 
-    a convex problem in $q$ of $N$ unknowns. It rewards a source for what it has in common with
-    others, and so for the few strong directions that all sources have: on real files it does worse
-    than `rank_weights` (`experiments/pretrained.py`). At least two sources are needed.
+    a convex problem in $q$ of $N$ unknowns. For two sources $q_l$ is inversely proportional to
+    $\|E_l^\top E_l\|_F^2$: at equal norms these are `rank_weights`, up to a factor. For more, it
+    rewards what sources have in common, which is their few strong directions, and on real files it
+    does worse (`experiments/pretrained.py`). At least two sources are needed.
 
     Cost: $O(nK^2)$.
 

@@ -602,13 +602,21 @@ def _items(file: Any, dtype: np.dtype, count: int) -> np.ndarray:
 
 
 def _read_npy(path: Path, limit: int, words: Any) -> _Blocks:
-    try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        _fail(str(path), f"no whole .npy file ({error})", "one", "fetch or save it again")
-    with closing(_listed(path, words)) as listed:
-        take = lambda i, j: matrix[i:j]  # noqa: E731
-        yield from _by_rows(path, listed, matrix.shape, matrix.dtype, take, limit)
+    with path.open("rb") as file:
+        try:
+            shape, by_columns, dtype = _npy_header(file)
+            left = path.stat().st_size - file.tell()
+            if left < math.prod(shape) * dtype.itemsize:
+                raise ValueError(f"{left} bytes of numbers for shape {shape}")
+        except (ValueError, EOFError) as error:
+            _fail(str(path), f"no whole .npy file ({error})", "one", "fetch or save it again")
+        if by_columns:
+            whole = np.load(path, mmap_mode="r", allow_pickle=False)
+            take = lambda i, j: whole[i:j]  # noqa: E731
+        else:
+            take = lambda i, j: _items(file, dtype, (j - i) * shape[1]).reshape(j - i, -1)  # noqa: E731
+        with closing(_listed(path, words)) as listed:
+            yield from _by_rows(path, listed, shape, dtype, take, limit)
 
 
 def _read_safetensors(path: Path, limit: int, words: Any) -> _Blocks:
@@ -655,7 +663,8 @@ def _listed(path: Path, words: Any) -> Generator[Any, None, None]:
         _fail(str(path), f"no word list {place}", "one beside it", remedy)
     with _unpacked(place) as (file, _):
         for block in _line_blocks(place, file):
-            yield from (line.removesuffix(b"\r") for line in block[:-1].split(b"\n"))
+            lines = block[:-1].split(b"\n")
+            yield from (line.removesuffix(b"\r") for line in lines) if b"\r" in block else lines
 
 
 def _by_rows(

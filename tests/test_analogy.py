@@ -180,6 +180,15 @@ def test_a_word_of_zeros_can_win():
     np.testing.assert_array_equal(total.items, [True, False])
 
 
+def test_what_fills_up_a_block_is_no_answer(monkeypatch):
+    """All candidates are on the other side, and so further away than zeros would be."""
+    monkeypatch.setattr(module, "TABLE", 1)
+    monkeypatch.setattr(module, "LEAST", 4)  # 7 words in blocks of 4
+    matrix = np.array([[1, 0], [-1, 0], [1, 1], [1, 4], [1, 2], [1, 3], [1, 0]], np.float32)
+    (total,) = analogy((words_of(7), matrix), asking([(0, 1, 1, 3), (0, 1, 1, 5)]))
+    np.testing.assert_array_equal(total.items, [True, False])
+
+
 def test_vocabulary_restricts_candidates_and_questions(rng):
     vectors = some_vectors(rng)
     kept = np.sort(rng.permutation(50)[:30])

@@ -42,20 +42,21 @@ class LogisticFits(NamedTuple):
     weights: Float[Array, "L M k c"]
     intercepts: Float[Array, "L M c"]
     gradient_norms: Float[Array, "L M"]
-    """In the metric of the solver: the objective is about half the square above its minimum."""
+    """In the metric of the solver: the objective is above its minimum by about half the square,
+    times the ratio of the curvature at 0 to that at the minimum."""
     steps: Int[Array, ""]
     """How many were taken."""
 
 
-@jax.jit(static_argnames=("tolerance", "steps"))
+@jax.jit
 def logistic_regression(
     features: Float[Array, "n k"],
     targets: Float[Array, "n c"],
     masks: Bool[Array, "M n"],
     strengths: Float[Array, " L"],
     *,
-    tolerance: float = 1e-3,
-    steps: int = 500,
+    tolerance: float | Float[Array, ""] = 1e-3,
+    steps: int | Int[Array, ""] = 500,
 ) -> LogisticFits:
     r"""Fit all pairs of a strength and a mask.
 
@@ -66,7 +67,8 @@ def logistic_regression(
         the second class of two.
     masks
         Which rows each problem is fitted to. With none at all, its weights are 0. A class that none
-        of them has gets an intercept that falls until the tolerance is met.
+        of them has gets an intercept that falls until the tolerance is met, which takes many steps
+        if it is much smaller than the default.
     strengths
         The $\lambda_l$, above 0. Twice a feature is as if its share of the penalty were a quarter:
         scale features, or strengths, first.
@@ -105,10 +107,11 @@ def logistic_regression(
 
     curvature = 1 / 4 if c == 1 else 1 / c
     gram = matmul(x.T, x) * (curvature / n)
-    least = 8 * jnp.finfo(dtype).eps * jnp.trace(gram)  # below it, the inverse would be noise
+    # Below this strength, the inverse would be noise. The intercept is not of the features' size.
+    least = 8 * jnp.finfo(dtype).eps * jnp.trace(gram[:k, :k])
 
     def inverse_at(strength):
-        root = _inverse_root(gram + jnp.diag(jnp.maximum(strength * penalised, least)))
+        root = _inverse_root(gram + jnp.diag(jnp.maximum(strength, least) * penalised))
         return matmul(root.T, root)
 
     inverses = lax.map(inverse_at, strengths.astype(dtype))

@@ -38,6 +38,7 @@ from jaxmeta.evaluate.scores import (
     lookup,
     proportion_interval,
 )
+from jaxmeta.evaluate.similarity import _cosines
 from jaxmeta.progress import Progress, silent
 from jaxmeta.vectors import as_vectors
 
@@ -57,6 +58,7 @@ def centroids(
     $$c_i = \frac{1}{|T_i|}\sum_{t \in T_i} e_t$$
 
     over the tokens $T_i$ that have a vector, as often as they occur. A sentence without any is 0.
+    The order of tokens makes no difference, not even by rounding.
 
     Parameters
     ----------
@@ -237,10 +239,7 @@ def sts(
     used = parts == "test" if "test" in data.parts else np.ones(len(parts), bool)
     u, v, known = _pair_centroids(data, vectors, vocabulary)
     _some_known(data.name, known[used])
-    u, v = (x.astype(np.float64) for x in (u, v))
-    lengths = np.linalg.norm(u, axis=1) * np.linalg.norm(v, axis=1)
-    cosines = np.einsum("ij,ij->i", u, v) / np.where(lengths == 0, 1, lengths)
-    cosines, gold, parts = cosines[used], gold[used], parts[used]
+    cosines, gold, parts = _cosines(u[used], v[used]), gold[used], parts[used]
     names = list(dict.fromkeys(parts.tolist()))
     if len(names) == 1:
         return _correlations(data.name, cosines, gold)

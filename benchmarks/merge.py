@@ -1,0 +1,139 @@
+"""Time and memory of merging two vector files, beside reading and writing as many bytes.
+
+    python -m benchmarks.merge                                      binary formats: some minutes
+    python -m benchmarks.merge --rows 40000 --formats txt bin       a minute
+
+Two files of 400,000 words and 300 columns of normal float32 numbers, the words of the second in
+another order, become one of 600 columns, with a weight for each dimension. Rows of the table:
+
+* bytes: both files are read and as many bytes written as the result has, a megabyte at a time;
+* merge_files: the same from files to a file by the library;
+* arrays: by `read_vectors`, `align`, `concatenate` and `write_vectors`, one after the other.
+
+Every measurement has a process of its own, one after the other, and the least of `--repeats` runs
+counts; the ratio is that of wall times to those of the bytes. Before each run the files are dropped
+from the system's cache, and what is written counts when it is on the disk; with `--warm` they are
+read beforehand, and writing is left to the system. Memory is the peak of the process.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import jaxmeta
+
+WAYS = ("bytes", "merge_files", "arrays")
+
+
+def generate(folder: Path, rows: int, columns: int, suffix: str) -> list[Path]:
+    """Two files, the words of the second in another order."""
+    rng = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(rows)]
+    paths = [folder / f"{name}.{suffix}" for name in ("first", "second")]
+    for path in paths:
+        jaxmeta.write_vectors(path, (words, rng.standard_normal((rows, columns), np.float32)))
+        rng.shuffle(words)
+    return paths
+
+
+def sync(path: Path, *, drop: bool) -> None:
+    """Wait until a file is on the disk, and forget what is cached of it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    if drop:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+def copy(paths: list[Path], out: Path, size: int) -> None:
+    """Read some files, and write `size` bytes."""
+    block = bytearray(1 << 20)
+    for path in paths:
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(block):
+                pass
+    with out.open("wb", buffering=0) as file:
+        for start in range(0, size, len(block)):
+            file.write(block[: size - start])
+
+
+def measure(way: str, paths: list[Path], out: Path, columns: int, warm: bool) -> dict[str, float]:
+    """Merge files in this process."""
+    weights = (0.7, np.linspace(1, 2, columns, dtype=np.float32))
+    size = sum(path.stat().st_size for path in paths)
+    for path in paths:
+        sync(path, drop=not warm)
+        if warm:
+            path.read_bytes()
+    start = time.perf_counter(), time.process_time()
+    if way == "bytes":
+        copy(paths, out, size)
+    elif way == "merge_files":
+        jaxmeta.merge_files(paths, out, weights=weights)
+    else:
+        found = jaxmeta.align([jaxmeta.read_vectors(path) for path in paths])
+        jaxmeta.write_vectors(out, (found.words, jaxmeta.concatenate(found.sources, weights)))
+    if not warm:
+        sync(out, drop=False)
+    end = time.perf_counter(), time.process_time()
+    wall, processor = (b - a for a, b in zip(start, end, strict=True))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {"wall": wall, "processor": processor, "memory": memory}
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--columns", type=int, default=300)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--formats", nargs="+", default=["npy", "bin", "safetensors", "npz"])
+    parser.add_argument("--warm", action="store_true")
+    parser.add_argument("--only", nargs=4, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.only:
+        way, first, second, out = asked.only
+        paths = [Path(first), Path(second)]
+        print(json.dumps(measure(way, paths, Path(out), asked.columns, asked.warm)))
+        return
+    cached = "files in the cache" if asked.warm else "files not in the cache"
+    print(f"{asked.rows:,} x ({asked.columns} + {asked.columns}) float32, {cached}")
+    print(f"{'':<25}{'wall':>10}{'processor':>11}{'memory':>12}{'ratio':>9}")
+    for suffix in asked.formats:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = generate(Path(folder), asked.rows, asked.columns, suffix)
+            compare(suffix, [*map(str, paths), str(Path(folder) / f"out.{suffix}")], asked)
+
+
+def compare(suffix: str, files: list[str], asked: argparse.Namespace) -> None:
+    """Print a row for each way. They take turns, so that a busy moment flatters nobody."""
+    runs: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    settings = ["--columns", str(asked.columns), *["--warm"] * asked.warm]
+    for _ in range(asked.repeats):
+        for way in WAYS:
+            command = [sys.executable, "-m", "benchmarks.merge", *settings, "--only", way, *files]
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            runs[way].append(json.loads(done.stdout))
+    least = {
+        way: {name: min(run[name] for run in found) for name in found[0]}
+        for way, found in runs.items()
+    }
+    for way, row in least.items():
+        ratio = row["wall"] / least["bytes"]["wall"]
+        print(
+            f"{suffix:<13}{way:<12}{row['wall']:>8.2f} s{row['processor']:>9.2f} s"
+            f"{row['memory']:>8.2f} GiB{ratio:>7.1f} x",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

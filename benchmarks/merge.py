@@ -33,15 +33,13 @@ import jaxmeta
 WAYS = ("bytes", "merge_files", "arrays")
 
 
-def generate(folder: Path, rows: int, columns: int, suffix: str) -> list[Path]:
-    """Two files, the words of the second in another order."""
+def generate(paths: list[Path], rows: int, columns: int) -> None:
+    """Write files, the words of each in another order."""
     rng = np.random.default_rng(0)
     words = [f"word{i}" for i in range(rows)]
-    paths = [folder / f"{name}.{suffix}" for name in ("first", "second")]
     for path in paths:
         jaxmeta.write_vectors(path, (words, rng.standard_normal((rows, columns), np.float32)))
         rng.shuffle(words)
-    return paths
 
 
 def sync(path: Path, *, drop: bool) -> None:
@@ -102,6 +100,9 @@ def main() -> None:
     if asked.only:
         way, first, second, out = asked.only
         paths = [Path(first), Path(second)]
+        if way == "generate":
+            generate(paths, asked.rows, asked.columns)
+            return
         print(json.dumps(measure(way, paths, Path(out), asked.columns, asked.warm)))
         return
     cached = "files in the cache" if asked.warm else "files not in the cache"
@@ -109,18 +110,20 @@ def main() -> None:
     print(f"{'':<25}{'wall':>10}{'processor':>11}{'memory':>12}{'ratio':>9}")
     for suffix in asked.formats:
         with tempfile.TemporaryDirectory() as folder:
-            paths = generate(Path(folder), asked.rows, asked.columns, suffix)
-            compare(suffix, [*map(str, paths), str(Path(folder) / f"out.{suffix}")], asked)
+            names = ("first", "second", "out")
+            compare(suffix, [str(Path(folder) / f"{name}.{suffix}") for name in names], asked)
 
 
 def compare(suffix: str, files: list[str], asked: argparse.Namespace) -> None:
     """Print a row for each way. They take turns, so that a busy moment flatters nobody."""
     runs: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
-    settings = ["--columns", str(asked.columns), *["--warm"] * asked.warm]
+    size = ["--rows", str(asked.rows), "--columns", str(asked.columns)]
+    command = [sys.executable, "-m", "benchmarks.merge", *size, *["--warm"] * asked.warm, "--only"]
+    # Not in this process: others would start with its peak of memory.
+    subprocess.run([*command, "generate", *files], check=True)
     for _ in range(asked.repeats):
         for way in WAYS:
-            command = [sys.executable, "-m", "benchmarks.merge", *settings, "--only", way, *files]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            done = subprocess.run([*command, way, *files], check=True, stdout=subprocess.PIPE)
             runs[way].append(json.loads(done.stdout))
     least = {
         way: {name: min(run[name] for run in found) for name in found[0]}

@@ -1,14 +1,14 @@
 r"""Vector files of unknown origin: what to do before they are concatenated, without any label.
 
-    python -m experiments.pretrained            GoogleNews, GloVe and MiniLM, all pairs and all three
+    python -m experiments.pretrained            GoogleNews, GloVe and MiniLM, pairs and all
     python -m experiments.pretrained --smoke    generated files, in seconds
 
 Each combination is scored on the seven sets of word similarity, on the words that its files share:
 single files, concatenation as it is and with rows of length 1, the library's default
 (`standardise`, then `rank_weights`), and what else was tried on the way to it: steps left out,
-other weights, other exponents. The mean over the sets decides nothing here: the default follows from a
-model (`jaxmeta/prepare.py`), and this is how it fares. For GoogleNews and GloVe as they are, the
-figure of `diagnose` shows why stacking makes things worse.
+other weights, other exponents. The mean over the sets decides nothing here: the default follows
+from a model (`jaxmeta/prepare.py`), and this is how it fares. For GoogleNews and GloVe as they are,
+the figure of `diagnose` shows why stacking makes things worse.
 """
 
 import itertools

@@ -6,8 +6,9 @@ Modules are the map: `corpus` and `counting` (text to counts), `signals` (counts
 `bounds` (Lemmas 1 and 2, Theorem 1 corrected, for N sources), `weights` (in closed form),
 `quadratic` (exact weights, and descent), `sources` (all of it, from corpora to source embeddings),
 `vectors` (vector files), `alignment` (to the same words) and `merge` (from files to a file),
-`combine`, `one_ton`, `locally_linear` and `autoencode` (meta-embeddings), `diagnosis` (what each
-source does to one), `synthetic` (text with a known ideal), `progress`, and `linalg` and `optimise`
+`prepare` (sources of unknown origin), `combine`, `one_ton`, `locally_linear` and `autoencode`
+(meta-embeddings), `methods` (all of them by name), `diagnosis` (what each source does to one),
+`evaluate` (scores in tasks), `synthetic` (text with a known ideal), `progress`, and `linalg` and `optimise`
 (what the others stand on). Their public names are also here.
 """
 

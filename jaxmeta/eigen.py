@@ -410,7 +410,8 @@ def _measured(multiply: Multiply, vectors: Array, density: Density, products: in
     """Values and residuals of given vectors, from their images."""
     number = vectors.shape[1]
     images = [multiply(some) for some in jnp.split(vectors, [*range(256, number, 256)], axis=1)]
-    return Eigenpairs(*_rayleigh(vectors, images), density, products + number)
+    values, vectors, residuals = _rayleigh(vectors, images)
+    return Eigenpairs(values, vectors, residuals, density, products + number)
 
 
 @jax.jit

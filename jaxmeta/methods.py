@@ -1,8 +1,8 @@
 r"""Every way of combining sources, by name.
 
-`METHODS` is the one list that experiments, commands and users see; `meta_embedding` runs an entry of it.
-An entry is a function of the sources and of `Settings`, with a line on what it is, what it needs,
-and whether it can do with sources that lack words.
+`METHODS` is the one list that experiments, commands and users see; `meta_embedding` runs an entry.
+That is a function of the sources and of `Settings`, with a line on what it is, what it needs, and
+whether it can do with sources that lack words.
 """
 
 from collections.abc import Callable, Sequence
@@ -185,6 +185,7 @@ def _one_to_n_plus(sources: tuple[Array, ...], settings: Settings) -> Array:
 
 
 def _lle(sources: tuple[Array, ...], settings: Settings) -> Array:
+    assert settings.key is not None
     return locally_linear(
         sources,
         k=_size("LLE", sources, settings),

@@ -4,11 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import DTYPE, EPS, IN_64_BIT, assert_close, cast, exactly, rounded
+from helpers import DTYPE, EPS, assert_close, cast, exactly, rounded
 from hypothesis import given
 from hypothesis import strategies as st
-from jax import export
-from jax.test_util import check_grads
 from strategies import seeds
 
 from jaxmeta.alignment import align, predict_missing
@@ -205,54 +203,6 @@ def test_gradients_beside_a_word_that_nothing_predicts(rng):
 
     for gradient in jax.grad(of_the_rest)(cast(spoil(sources, present))):
         assert jnp.isfinite(gradient).all()
-
-
-@pytest.mark.skipif(not IN_64_BIT, reason="finite differences keep too few digits in 32 bit")
-def test_gradients_against_finite_differences(rng):
-    sources, present = draw(rng, (2, 3))
-    check_grads(
-        lambda e, r: total(jax.tree.map(jnp.asarray, e), jnp.asarray(present), jnp.asarray(r)),
-        (cast(tuple(sources)), jnp.asarray(0.2)),
-        order=1,
-    )
-
-
-def test_vmap_equals_a_loop(rng):
-    drawn = [draw(rng) for _ in range(3)]
-    each = [(cast(tuple(sources)), jnp.asarray(present)) for sources, present in drawn]
-    batch = jax.tree.map(lambda *xs: jnp.stack(xs), *each)
-    together = jax.vmap(lambda e, p: predict_missing(e, p, ridge=0.1))(*batch)
-    for i, (sources, present) in enumerate(each):
-        alone = predict_missing(sources, present, ridge=0.1)
-        size = max(np.abs(source).max() for source in drawn[i][0]) * (1 + max(SIZES) / 0.1)
-        for x, y in zip(together, alone, strict=True):
-            assert_close(x[i], y, scale=size)
-
-
-def test_new_values_compile_nothing(rng, compilations):
-    first, second = (draw(rng) for _ in range(2))
-    arguments = [
-        (cast(tuple(sources)), jnp.asarray(present)) for sources, present in (first, second)
-    ]
-    jax.block_until_ready(predict_missing(*arguments[0], ridge=0.1))
-    compilations.clear()
-    jax.block_until_ready(predict_missing(*arguments[1], ridge=0.3))
-    assert not compilations
-
-
-@pytest.mark.parametrize("dtype", [jnp.float32] + [jnp.float64] * IN_64_BIT)
-def test_dtype_follows_the_input(rng, dtype):
-    sources, present = draw(rng)
-    out = predict_missing(cast(tuple(sources), dtype), jnp.asarray(present), ridge=0.1)
-    assert [x.dtype for x in out] == [dtype] * 3
-    assert not any(x.weak_type for x in out)
-
-
-def test_lowers_for_cuda(rng):
-    sources, present = draw(rng)
-    call = jax.jit(lambda e, p: predict_missing(e, p, ridge=0.1))
-    exported = export.export(call, platforms=["cuda"])(cast(tuple(sources)), jnp.asarray(present))
-    assert exported.platforms == ("cuda",)
 
 
 def vectors(words, k=2, seed=0, dtype=np.float32):

@@ -242,6 +242,7 @@ SOURCES_DEGENERATE = {
     "equal values": lambda rng: (orthonormal_sources(rng),),
     "duplicated": lambda rng: (duplicated_sources(rng)[1],),
     "one zero": lambda rng: (zero_source(rng),),
+    "equal words": lambda rng: ((np.ones((WORDS, 2)), np.ones((WORDS, 3))),),  # noqa: ARG005
     "zero": lambda rng: ((np.zeros((WORDS, 2)), np.zeros((WORDS, 3))),),  # noqa: ARG005
 }
 
@@ -332,6 +333,14 @@ TABLE = {
             "zero": lambda rng: (np.zeros((WORDS, 3)),),  # noqa: ARG005
         },
         smooth=inner_products,
+    ),
+    "reconstruction_weights, fewer than dimensions": Row(
+        lambda source, ridge: jaxmeta.reconstruction_weights((source,), (NEIGHBOURS,), ridge=ridge),
+        lambda rng: (embedding(rng, 4) @ rotation(rng, 4), rng.uniform(0.1, 0.2)),
+        {
+            "equal words": lambda rng: (np.ones((WORDS, 4)), 0.1),  # noqa: ARG005
+            "zero": lambda rng: (np.zeros((WORDS, 4)), 0.1),  # noqa: ARG005
+        },
     ),
     "reconstruction_weights": Row(
         lambda sources, ridge: jaxmeta.reconstruction_weights(

@@ -350,23 +350,6 @@ def test_degenerate_sources(sources, present, kind):
 # What all have in common
 
 
-def test_new_numbers_compile_nothing(sources, present, compilations):
-    def run(scale, number, at):
-        parts = cast(tuple(scale * e for e in sources))
-        at = jnp.asarray(at)
-        compilations.clear()
-        results = (
-            one_to_n(parts, k=4, weights=(number, 1.0, 1.0), alpha=number),
-            released_one_to_n(parts, k=4, key=KEY, rate=number, steps=5),
-            one_to_n_plus(parts, at, k=3, ridge=number, steps=5),
-        )
-        jax.block_until_ready(results)
-
-    run(1, 0.5, present)
-    run(2, 0.25, ~present)
-    assert not compilations
-
-
 def test_error_and_change_of_a_batch():
     batch = OneToN(jnp.ones((2, 3, 1)), (), jnp.array([[4.0, 2.0, 1.0], [1.0, 0.0, 0.0]]))
     np.testing.assert_array_equal(batch.error, [1, 0])

@@ -1,5 +1,6 @@
 """Tasks on sentences against plain loops and scikit-learn, and on real data."""
 
+import functools
 import os
 import pathlib
 
@@ -177,6 +178,15 @@ def test_sentiment_of_one_dimension_that_says_nothing(rng):
     data = LabelledSentences("equal", (("a",),) * 40, rng.permutation(np.arange(40) % 4 > 0) * 1)
     score = sentiment({"a": np.array([2.0], DTYPE)}, data, seed=0)
     np.testing.assert_array_equal(score.items, data.labels == 1)
+
+
+def test_unfinished_fits_are_reported(rng, vectors, monkeypatch):
+    few = functools.partial(sentence.logistic_regression, steps=1)
+    monkeypatch.setattr(sentence, "logistic_regression", few)
+    with pytest.warns(RuntimeWarning, match="opinions: got a gradient of .* after 1 steps"):
+        sentiment(vectors, opinions(rng, vectors), seed=0)
+    with pytest.warns(RuntimeWarning, match="pairs-E: got a gradient of .* after 1 steps"):
+        entailment(vectors, judgements(rng, vectors))
 
 
 def test_progress_of_sentiment(rng, vectors):
@@ -425,14 +435,14 @@ def test_sentiment_of_reviews(word2vec):
 
 
 def test_entailment_and_relatedness_of_sick(word2vec):
-    data = load("SICK")
+    data, word2vec = load("SICK"), Vectors(word2vec.words, word2vec.matrix[:, :100])
     score = entailment(word2vec, data)
     assert (score.task, score.total) == ("SICK-E", 4927)
-    assert 0.74 < score.value < 0.80
+    assert 0.73 < score.value < 0.79
     pearson, spearman = relatedness(word2vec, data)
     assert pearson.task == "SICK-R"
-    assert 0.74 < pearson.value < 0.82
-    assert 0.66 < spearman.value < 0.76
+    assert 0.70 < pearson.value < 0.77
+    assert 0.63 < spearman.value < 0.71
 
 
 def test_similarity_of_sentences(word2vec):

@@ -197,7 +197,7 @@ def test_rows_are_full():
 # Training
 
 
-def toy_text(rng, sentences=60, test=20):
+def toy_text(rng, sentences=200, test=20):
     """A tag is whether the word *before* is one of the even ones; nothing is before the first."""
     words = [f"w{i}" for i in range(WORDS)]
 
@@ -215,7 +215,7 @@ SMALL = {"units": 8, "batch": 2}
 
 def test_a_toy_language_is_learnt(rng):
     text, vectors = toy_text(rng)
-    score = tagging(vectors, text, key=KEY, epochs=20, rate=0.05, **SMALL)
+    score = tagging(vectors, text, key=KEY, epochs=10, rate=0.02, **SMALL)
     tokens = sum(map(len, text.test))
     assert (score.task, score.metric, score.value) == ("toy", "accuracy", 1.0)
     assert (score.low, score.high) == proportion_interval(tokens, tokens)
@@ -229,7 +229,7 @@ def test_items_are_in_the_order_of_the_text(rng):
     spoilt = rng.random(sum(map(len, text.test))) < 0.2
     tokens = iter(spoilt)
     test = tuple(tuple((w, "new" if next(tokens) else t) for w, t in s) for s in text.test)
-    score = tagging(vectors, text._replace(test=test), key=KEY, epochs=20, rate=0.05, **SMALL)
+    score = tagging(vectors, text._replace(test=test), key=KEY, epochs=10, rate=0.02, **SMALL)
     np.testing.assert_array_equal(score.items, ~spoilt)
     assert score.value == np.mean(~spoilt)
 
@@ -357,7 +357,7 @@ def test_tuning_helps_where_vectors_say_nothing(rng):
     text, (words, matrix) = toy_text(rng)
     blank = Vectors(words, np.ones_like(matrix))
     frozen, tuned = (
-        tagging(blank, text, key=KEY, tune=tune, epochs=20, rate=0.05, **SMALL)
+        tagging(blank, text, key=KEY, tune=tune, epochs=10, rate=0.02, **SMALL)
         for tune in (False, True)
     )
     assert frozen.value < 0.8

@@ -19,6 +19,7 @@ not matter: pairs get centroids whose entries have mean square 1, so that $|u - 
 are of one order, and any features get a total variance of 1.
 """
 
+import warnings
 from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
@@ -45,6 +46,7 @@ from jaxmeta.vectors import as_vectors
 __all__ = ["centroids", "entailment", "relatedness", "sentiment", "sts"]
 
 STRENGTHS = (1e-6, 1e-5, 1e-4, 1e-3)
+TOLERANCE = 1e-3  # of gradients; the mean loss is then within about 10^-6 of its minimum
 
 
 def centroids(
@@ -143,7 +145,7 @@ def sentiment(
     outer, masks = _nested_folds(labels, folds, np.random.default_rng(seed))
     shown(data.name, 0.1)
     features = _unit_variance(features)
-    fits = _fit(features, _one_hot(labels), masks.reshape(-1, len(labels)))
+    fits = _fit(data.name, features, _one_hot(labels), masks.reshape(-1, len(labels)))
     guesses = np.asarray(probabilities(fits, jnp.asarray(features))).argmax(axis=-1)
     right = (guesses == labels).reshape(len(STRENGTHS), folds, folds + 1, len(labels))
     chosen = np.zeros(len(labels), bool)
@@ -174,7 +176,7 @@ def entailment(
     labels = _labels(name, data.labels)
     features, known, parts = _pair_features(name, vectors, data, vocabulary)
     _labels(name, labels[parts["train"]])
-    chances = _fit_part(features, _one_hot(labels), parts["train"])
+    chances = _fit_part(name, features, _one_hot(labels), parts["train"])
     right = chances.argmax(axis=-1) == labels
     best = _best(np.count_nonzero(right & parts["dev"], axis=1))
     return _accuracy(name, right[best][parts["test"]], known[parts["test"]])
@@ -209,7 +211,7 @@ def relatedness(
     levels = np.arange(np.floor(train.min()), np.ceil(train.max()) + 1)
     targets = np.maximum(1 - np.abs(gold[:, None] - levels), 0)
     targets = targets if len(levels) > 2 else targets[:, 1:]
-    guesses = _fit_part(features, targets, parts["train"]) @ levels
+    guesses = _fit_part(name, features, targets, parts["train"]) @ levels
     dev = [_pearson(guess[parts["dev"]], gold[parts["dev"]]) for guess in guesses]
     guess = guesses[_best(np.array(dev))][parts["test"]]
     return _correlations(name, guess, gold[parts["test"]])
@@ -317,6 +319,7 @@ def _stratified(
 
 
 def _fit(
+    name: str,
     features: Float[np.ndarray, "n f"],
     targets: Float[np.ndarray, "n c"],
     masks: Bool[np.ndarray, "M n"],
@@ -324,17 +327,29 @@ def _fit(
     """The regressions with all strengths, fitted to the rows in each mask."""
     x = jnp.asarray(features)
     strengths = jnp.asarray(STRENGTHS, x.dtype)
-    return logistic_regression(x, jnp.asarray(targets, x.dtype), jnp.asarray(masks), strengths)
+    fits = logistic_regression(
+        x, jnp.asarray(targets, x.dtype), jnp.asarray(masks), strengths, tolerance=TOLERANCE
+    )
+    worst = float(jnp.max(fits.gradient_norms))
+    if not worst <= TOLERANCE:
+        warnings.warn(
+            f"{name}: got a gradient of {worst:.1e} after {int(fits.steps)} steps, expected at "
+            f"most {TOLERANCE}; the score may be off: check the vectors for extreme entries.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return fits
 
 
 def _fit_part(
+    name: str,
     features: Float[np.ndarray, "n f"],
     targets: Float[np.ndarray, "n c"],
     members: Bool[np.ndarray, " n"],
 ) -> Float[np.ndarray, "L n classes"]:
     """What the regressions with all strengths, fitted to the members, say of all rows."""
     everyone = np.ones((1, np.count_nonzero(members)), bool)
-    fits = _fit(features[members], targets[members], everyone)
+    fits = _fit(name, features[members], targets[members], everyone)
     return np.asarray(probabilities(fits, jnp.asarray(features)))[:, 0]
 
 

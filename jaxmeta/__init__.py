@@ -8,8 +8,8 @@ Modules are the map: `corpus` and `counting` (text to counts), `signals` (counts
 `vectors` (vector files), `alignment` (to the same words) and `merge` (from files to a file),
 `prepare` (sources of unknown origin), `combine`, `one_ton`, `locally_linear` and `autoencode`
 (meta-embeddings), `methods` (all of them by name), `diagnosis` (what each source does to one),
-`evaluate` (scores in tasks), `synthetic` (text with a known ideal), `progress`, and `linalg` and `optimise`
-(what the others stand on). Their public names are also here.
+`evaluate` (scores in tasks), `synthetic` (text with a known ideal), `progress`, and `linalg` and
+`optimise` (what the others stand on). Their public names are also here.
 """
 
 from jaxmeta._files import Cache as Cache

@@ -223,8 +223,10 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
     groups = list(dict.fromkeys(str(row["files"]) for row in rows))
     methods = list(VARIANTS)
     with plt.rc_context(_record.STYLE):
-        figure, axes = plt.subplots(1, len(groups), figsize=(4 * len(groups), 5), sharey=True)
-        for axis, group in zip(axes, groups, strict=True):
+        figure, axes = plt.subplots(
+            1, len(groups), figsize=(3 + 3 * len(groups), 5), sharey=True, squeeze=False
+        )
+        for axis, group in zip(axes[0], groups, strict=True):
             own = {row["method"]: row for row in rows if row["files"] == group}
             for place, method in enumerate(reversed(methods)):
                 one = own[method]
@@ -233,7 +235,7 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
                 axis.plot(np.ravel(ends), [place, place], color=colour, lw=2)
                 axis.plot(100 * one["difference"], place, "o", color=colour)
             axis.axvline(0, color=_record.GREY, lw=1)
-            axis.set_title(group, fontsize=10)
+            axis.set_title(group.replace(" + ", "\n+ "), fontsize=10)
             axis.set_xlabel("points above the best file")
             axis.set_yticks(range(len(methods)), list(reversed(methods)))
         figure.tight_layout()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxmeta
-from experiments import _record, corpus_to_sources, pip_dimension, weights_vs_oracle
+from experiments import _record, corpus_to_sources, pip_dimension, pretrained, weights_vs_oracle
 
 pytestmark = pytest.mark.skipif(
     not jax.config.jax_enable_x64, reason="experiments run in 64 bit; the 64-bit leg checks them"
@@ -164,6 +164,27 @@ def test_curves_of_sources_have_their_minima_at_k(sources):
         assert [p["k"] for p in own] == list(range(1, row.rank + 1))
         assert 1 + np.argmin([p["paper"] for p in own]) == row.paper
         assert 1 + np.argmin([p["predicted"] for p in own]) == min(row.ideal, row.rank)
+
+
+def test_generated_files(tmp_path, capsys):
+    config = dataclasses.replace(pretrained.SMOKE, files=("wide", "long"), words=100, draws=20)
+    out = tmp_path / "pretrained"
+    rows = pretrained.report(config, out)
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "rows.csv", "table.md", "differences.png", "diagnosis.png", "diagnosis.txt",
+        "provenance.json",
+    }  # fmt: skip
+    assert [row.method for row in rows] == ["wide", "long", *pretrained.VARIANTS]
+    by_name = {row.method: row for row in rows}
+    best = max(by_name["wide"].mean, by_name["long"].mean)
+    for row in rows:
+        assert row.difference == pytest.approx(row.mean - best, abs=1e-12)
+        assert row.low <= row.difference <= row.high
+        assert row.worst_coverage == 1
+    # The long file drowns the better one; standardised, both count.
+    assert by_name["as they are"].mean < by_name["wide"].mean < by_name["default"].mean
+    assert "long dominates" in capsys.readouterr().out
 
 
 def test_without_data_an_experiment_says_what_is_missing(monkeypatch, tmp_path):

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse
-from helpers import DTYPE, EPS, assert_close, cast, exactly, rounded
+from helpers import DTYPE, EPS, IN_64_BIT, assert_close, cast, exactly, rounded
 from hypothesis import given
 from strategies import seeds
 
@@ -394,10 +394,12 @@ def test_a_plane_in_two_sources_comes_back_up_to_an_affine_map(rng):
     plane = rng.uniform(-1, 1, size=(300, 2))
     whole = np.column_stack([plane, np.ones(300)])  # off the origin, so that sums are kept
     sources = cast(tuple(whole @ rng.normal(size=(3, k)) for k in (5, 4)))
-    found = locally_linear(sources, k=2, neighbours=12, ridge=1e-6, key=KEY)
+    # The ridge bends the plane; a smaller one is lost in the rounding of float32.
+    ridge, allowed = (1e-6, 0.002) if IN_64_BIT else (1e-5, 0.02)
+    found = locally_linear(sources, k=2, neighbours=12, ridge=ridge, key=KEY)
     known = np.column_stack([exactly(found.embedding), np.ones(300)])
     left = plane - known @ np.linalg.lstsq(known, plane, rcond=None)[0]
-    assert np.linalg.norm(left) < 0.02 * np.linalg.norm(plane)
+    assert np.linalg.norm(left) < allowed * np.linalg.norm(plane)
     # Neither source alone has these coordinates, nor do they have unit scale.
     assert_close(
         exactly(found.embedding).T @ exactly(found.embedding), np.eye(2), scale=1, terms=64

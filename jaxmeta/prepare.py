@@ -66,6 +66,7 @@ def centre(
     _checks.array("source", source, 2)
     if present is None:
         return source - jnp.mean(source, axis=0, keepdims=True)
+    _checks.present(present, source.shape[0])
     known = jnp.broadcast_to(present[:, None], source.shape)
     count = jnp.maximum(jnp.sum(present, dtype=source.dtype), 1)
     mean = jnp.sum(jnp.where(known, source, 0), axis=0, keepdims=True) / count
@@ -160,6 +161,7 @@ def standardise(
     """
     _checks.array("source", source, 2)
     if present is not None:
+        _checks.present(present, source.shape[0])
         source = jnp.where(jnp.broadcast_to(present[:, None], source.shape), source, 0)
     return unit_frobenius(spectrum_power(centre(unit_rows(source), present=present), exponent=0.5))
 
@@ -213,7 +215,7 @@ def rank_weights(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " N"]:
     >>> print((rank_weights((wide / 2, narrow / 2)) ** 2).round(3))
     [0.8 0.2]
     """
-    _check(sources)
+    _checks.embeddings("sources", sources)
     ranks = []
     for source in sources:
         unit = unit_frobenius(source)
@@ -242,7 +244,7 @@ def agreement_weights(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " 
     >>> print(agreement_weights((e, 2 * e)).round(3))
     [2.  0.5]
     """
-    _check(sources)
+    _checks.embeddings("sources", sources)
     if len(sources) < 2:
         raise ValueError("sources: got 1, expected at least 2; a single source needs no weight.")
     sizes = jnp.stack([norm(e) for e in sources])
@@ -259,10 +261,3 @@ def agreement_weights(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " 
     constant = jnp.sum(jnp.diag(products) * scale**2)
     solution = exact_weights(PipQuadratic(products * counts, linear, constant))
     return solution.weights / safe_sqrt(scale)
-
-
-def _check(sources: Sequence[Array]) -> None:
-    _checks.sources("sources", sources)
-    for j, source in enumerate(sources):
-        _checks.array(f"sources[{j}]", source, 2)
-        _checks.same_rows(**{"sources[0]": sources[0], f"sources[{j}]": source})

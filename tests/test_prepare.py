@@ -95,7 +95,9 @@ def test_standardise(rng):
     again = exactly(standardise(scaled))
     assert_close(again @ again.T, expected, scale=100)
     present = np.arange(WORDS) % 3 > 0
-    part = exactly(standardise(cast(np.where(present[:, None], e, np.nan)), present=present))
+    part = exactly(
+        standardise(cast(np.where(present[:, None], e, np.nan)), present=jnp.asarray(present))
+    )
     alone = exactly(standardise(cast(e[present])))
     assert_close(part[present] @ part[present].T, alone @ alone.T, scale=100)
     np.testing.assert_array_equal(part[~present], 0)

@@ -190,7 +190,7 @@ def data(*names: str) -> list[Path]:
 
 
 class Progress:
-    """A count on stderr of what is done."""
+    """A count on stderr of what is done; into a file it is written at every tenth."""
 
     def __init__(self, total: int) -> None:
         """Count up to `total`."""
@@ -200,9 +200,13 @@ class Progress:
         """One more is done."""
         self.done += 1
         seconds = time.monotonic() - self.start
+        text = f"{self.done}/{self.total} {seconds:.0f} s  {what:<60}"
+        if not sys.stderr.isatty():
+            if 10 * self.done // self.total > 10 * (self.done - 1) // self.total:
+                print(text.rstrip(), file=sys.stderr, flush=True)
+            return
         end = "\n" if self.done == self.total else ""
-        text = f"\r{self.done}/{self.total} {seconds:.0f} s  {what:<40}"
-        print(text, end=end, file=sys.stderr, flush=True)
+        print(f"\r{text}", end=end, file=sys.stderr, flush=True)
 
 
 def verdict(mean: float, worst: float, limit: float) -> str:

@@ -48,10 +48,14 @@ class Config:
 
     corpora: tuple[str, ...] = ("corpora/wiki.zip",) * 3
     """Of GloVe, SGNS and LSA, below JAXMETA_DATA."""
-    size: int = 20_000
+    size: int | None = 20_000
+    """Of the vocabulary; None is every word that all corpora have `min_count` times."""
+    min_count: int = 1
     window: int = 5
     alpha: float = 0.5
     rule: str = "paper"
+    contiguous: bool = False
+    """Whether halves for the noise are those of the released code, and not random blocks."""
     seed: int = 0
     tokens: int | None = None
     """Of generated text; None means that the corpora are read."""
@@ -105,13 +109,22 @@ class Point:
     """PIP loss by `ideal_strengths`."""
 
 
+def model(config: Config) -> jaxmeta.LatentModel | None:
+    """What text is generated from, if it is."""
+    if config.tokens is None:
+        return None
+    assert config.size is not None
+    return jaxmeta.latent_model(config.size, rank=10, strength=0.5, seed=0)
+
+
 def recipes(config: Config, generated: Path) -> list[Recipe]:
     """A signal and a corpus each; text is generated into a folder if it is to be."""
-    if config.tokens is not None:
+    drawn = model(config)
+    if drawn is not None:
+        assert config.tokens is not None
         path = generated / "generated.txt"
-        model = jaxmeta.latent_model(config.size, rank=10, strength=0.5, seed=0)
-        text = jaxmeta.sample_tokens(model, tokens=config.tokens, documents=400, seed=1)
-        jaxmeta.write_corpus(path, model, text)
+        text = jaxmeta.sample_tokens(drawn, tokens=config.tokens, documents=400, seed=1)
+        jaxmeta.write_corpus(path, drawn, text)
         corpora = [Corpus(path, lines_are_documents=True)] * 3
     else:
         # Corpora with their case and punctuation still in them are read in lower case.
@@ -122,29 +135,41 @@ def recipes(config: Config, generated: Path) -> list[Recipe]:
     return [Recipe(name, c, s) for (name, s), c in zip(SIGNALS.items(), corpora, strict=True)]
 
 
+def sources(config: Config, cache: Path) -> tuple[Source, ...]:
+    """The sources of a configuration, with steps kept in `cache`."""
+    with tempfile.TemporaryDirectory() as folder:
+        return build(config, recipes(config, Path(folder)), cache)
+
+
+def build(config: Config, made_of: Sequence[Recipe], cache: Path) -> tuple[Source, ...]:
+    """Sources of other recipes, with the settings of a configuration."""
+    return jaxmeta.build_sources(
+        made_of,
+        size=config.size,
+        min_count=config.min_count,
+        window=config.window,
+        alpha=config.alpha,
+        rule=config.rule,
+        contiguous=config.contiguous,
+        seed=config.seed,
+        cache=cache,
+        progress=jaxmeta.ProgressBar(),
+    )
+
+
 def run(config: Config, cache: Path) -> tuple[list[Row], list[Point]]:
     """Build sources and meta-embeddings, and take their measure."""
-    with tempfile.TemporaryDirectory() as folder:
-        sources = jaxmeta.build_sources(
-            recipes(config, Path(folder)),
-            size=config.size,
-            window=config.window,
-            alpha=config.alpha,
-            rule=config.rule,
-            seed=config.seed,
-            cache=cache,
-            progress=jaxmeta.ProgressBar(),
-        )
-    n, alpha = len(sources[0].words), config.alpha
-    values = tuple(source.values for source in sources)
-    ideals = tuple(jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in sources)
+    built = sources(config, cache)
+    n, alpha = len(built[0].words), config.alpha
+    values = tuple(source.values for source in built)
+    ideals = tuple(jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in built)
     sw = jaxmeta.source_weights(ideals, values, alpha=alpha)
     dw = jaxmeta.dimension_weights(ideals, values, alpha=alpha)
-    embeddings = tuple(source.embedding for source in sources)
+    embeddings = tuple(source.embedding for source in built)
     for weights in (sw, dw):
         jaxmeta.concatenate(embeddings, weights).block_until_ready()
     rows, points = [], []
-    for source, corpus, c, d in zip(sources, config.corpora, sw, dw, strict=True):
+    for source, corpus, c, d in zip(built, config.corpora, sw, dw, strict=True):
         own = curves(source)
         points += own
         rows.append(row(source, corpus, own, float(c), float(jnp.min(d))))

@@ -99,16 +99,7 @@ def run(config: Config, cache: Path) -> tuple[list[Row], list[Point]]:
     """Build sources and concatenations, draw the words and count neighbours."""
     with tempfile.TemporaryDirectory() as folder:
         recipes, sentiment = material(config, Path(folder))
-        sources = jaxmeta.build_sources(
-            recipes,
-            size=config.sources.size,
-            window=config.sources.window,
-            alpha=config.sources.alpha,
-            rule=config.sources.rule,
-            seed=config.sources.seed,
-            cache=cache,
-            progress=jaxmeta.ProgressBar(),
-        )
+        sources = corpus_to_sources.build(config.sources, recipes, cache)
     index = {word: row for row, word in enumerate(sources[0].words)}
     words = [word for word in sentiment if word in index]
     missing = [word for word in sentiment if word not in index]

@@ -156,6 +156,9 @@ from jaxmeta.vectors import to_gensim as to_gensim
 from jaxmeta.vectors import write_vectors as write_vectors
 from jaxmeta.weights import aligned_weights as aligned_weights
 from jaxmeta.weights import dimension_weights as dimension_weights
+from jaxmeta.weights import released_2020_dimension_weights as released_2020_dimension_weights
+from jaxmeta.weights import released_2021_dimension_weights as released_2021_dimension_weights
+from jaxmeta.weights import released_2021_source_weights as released_2021_source_weights
 from jaxmeta.weights import released_dimension_weights as released_dimension_weights
 from jaxmeta.weights import released_source_weights as released_source_weights
 from jaxmeta.weights import shrinkage_weights as shrinkage_weights

@@ -14,7 +14,8 @@ that into account for one source, given how much of the ideal each of its direct
 same for several sources that see one ideal through noise of their own. None of them needs an ideal.
 
 The weights of the paper's released code are here as well, under honest names: there the ratio of
-Eq. 8 stands upside down, which lifts weak dimensions where the printed formula shrinks them.
+Eq. 8 stands upside down, which lifts weak dimensions where the printed formula shrinks them. So are
+those of two earlier states of that code, as it is not known which of them made the paper's tables.
 
 The paper asks that weights sum to one, and its closed forms do not. `sum_to_one` is a step of its
 own: on source weights it changes no cosine, on dimension weights it shifts the balance between
@@ -37,6 +38,9 @@ from jaxmeta.spectral import blocks, power
 __all__ = [
     "aligned_weights",
     "dimension_weights",
+    "released_2020_dimension_weights",
+    "released_2021_dimension_weights",
+    "released_2021_source_weights",
     "released_dimension_weights",
     "released_source_weights",
     "shrinkage_weights",
@@ -267,6 +271,72 @@ def released_source_weights(
     source by its leading USVT values. So `source_values` are all values of each source, at least
     $\theta_{j+1}$ of them, and `sizes` its dimensions. The order of the sources matters.
     """
+    shifted, leading = _released_spectra(source_values, sizes, sigmas, n)
+    return source_weights(shifted, leading, alpha=alpha)
+
+
+def released_2020_dimension_weights(
+    source_values: Sequence[Float[Array, " _"]],
+    *,
+    sizes: Sequence[int],
+    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
+    n: int,
+    alpha: Real[Array, ""] | float,
+) -> tuple[Float[Array, " _"], ...]:
+    r"""DW as in the released code of 2020: the ratio upside down, *and* a shifted block.
+
+    $(\mu_{j,\theta_j+i}/\lambda_{j,i})^\alpha$, of noisy values $\mu$ and USVT values $\lambda$ of
+    one source. Arguments are those of `released_source_weights`, which has not changed since.
+    """
+    shifted, leading = _released_spectra(source_values, sizes, sigmas, n)
+    return dimension_weights(shifted, leading, alpha=alpha)
+
+
+def released_2021_source_weights(
+    source_values: Sequence[Float[Array, " _"]],
+    *,
+    sizes: Sequence[int],
+    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
+    n: int,
+    alpha: Real[Array, ""] | float,
+) -> Float[Array, " N"]:
+    r"""SW as in the released code of April 2021, of a month: a cube root, and a shifted block.
+
+    $(\sum_i\mu_{j,\theta_j+i}^{2\alpha}/\sum_i\lambda_{j,i}^{4\alpha})^{1/3}$, which depends on the
+    unit of the signals. Arguments are those of `released_source_weights`.
+    """
+    shifted, leading = _released_spectra(source_values, sizes, sigmas, n)
+    _checks.scalar("alpha", alpha)
+    exponent = 2 * jnp.asarray(alpha, leading[0].dtype)
+    pairs = zip(shifted, leading, strict=True)
+    squares = [
+        _ratio(jnp.sum(power(a, exponent)), jnp.sum(power(b, 2 * exponent))) for a, b in pairs
+    ]
+    return power(jnp.stack(squares), 1 / 3)
+
+
+def released_2021_dimension_weights(
+    source_values: Sequence[Float[Array, " _"]],
+    *,
+    sizes: Sequence[int],
+    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
+    n: int,
+    alpha: Real[Array, ""] | float,
+) -> tuple[Float[Array, " _"], ...]:
+    r"""DW as in the released code of April 2021: a cube root, and a shifted block.
+
+    $(\mu_{j,\theta_j+i}^{2\alpha}/\lambda_{j,i}^{4\alpha})^{1/3}$: see
+    `released_2021_source_weights`.
+    """
+    shifted, leading = _released_spectra(source_values, sizes, sigmas, n)
+    _checks.scalar("alpha", alpha)
+    exponent = 2 * jnp.asarray(alpha, leading[0].dtype)
+    pairs = zip(shifted, leading, strict=True)
+    return tuple(power(_ratio(power(a, exponent), power(b, 2 * exponent)), 1 / 3) for a, b in pairs)
+
+
+def _released_spectra(source_values, sizes, sigmas, n):
+    """Block j of source j's own values, and its leading USVT values."""
     _checks.sources("source_values", source_values)
     _checks.sizes("sizes", sizes)
     _checks.count("sizes", sizes, len(source_values))
@@ -284,7 +354,7 @@ def released_source_weights(
         usvt(v, sigma=sigma, n=n)[:k]
         for v, k, sigma in zip(source_values, sizes, sigmas, strict=True)
     ]
-    return source_weights(tuple(shifted), tuple(leading), alpha=alpha)
+    return tuple(shifted), tuple(leading)
 
 
 def _strengths(ideal_values, source_values, alpha, source_alphas, *, double: bool):

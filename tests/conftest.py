@@ -1,5 +1,7 @@
 """Settings of the whole suite: strict JAX, and examples that are the same on every run."""
 
+import itertools
+
 import hypothesis
 import jax
 import jax.monitoring
@@ -18,6 +20,17 @@ hypothesis.settings.register_profile(
     max_examples=50,
 )
 hypothesis.settings.load_profile("jaxmeta")
+
+
+TESTS = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    """Now and then, drop what was compiled: a process may map 65,530 pieces of memory on Linux."""
+    yield
+    if next(TESTS) % 200 == 0:
+        jax.clear_caches()
 
 
 @pytest.fixture

@@ -67,6 +67,8 @@ class Score(NamedTuple):
     right. For comparisons with others on the same items."""
     gold: np.ndarray | None = None
     """What people say of them; None for accuracy."""
+    parts: np.ndarray | None = None
+    """The subset of each item, if the value is the mean of those of subsets by their sizes."""
 
 
 # Words
@@ -251,6 +253,7 @@ def paired_bootstrap(first: Score, second: Score, *, seed: int, draws: int = 10_
     quantiles of the differences, and
     $p = 2\,(1 + \min(\#\{d \le 0\}, \#\{d \ge 0\})) / (1 + \mathrm{draws})$, at most 1. Draws in
     which all predictions or all gold scores are the same have no correlation, and are left out.
+    The mean over subsets is drawn subset by subset.
 
     Cost: O(n draws), as items are sorted once and a draw is how often it has each of them: ranks
     are then cumulative sums. For accuracy O(n + draws). References: `efron93`, `koehn04`.
@@ -272,12 +275,13 @@ def paired_bootstrap(first: Score, second: Score, *, seed: int, draws: int = 10_
         differences = _accuracy_differences(first.items, second.items, draws, rng)
     else:
         centre = _centred_ranks if first.metric == "spearman" else _centred_values
-        parts = [centre(np.asarray(x)) for x in (first.items, second.items, first.gold)]
-        chunks = []
-        for counts, one in _resamples(first.covered, draws, rng):
-            x, y, gold = (part(counts, one) for part in parts)
-            chunks.append(_correlations(counts, x, gold) - _correlations(counts, y, gold))
-        differences = np.concatenate(chunks)
+        differences = np.zeros(draws)
+        for own in _subsets(first):
+            drawn = (np.asarray(x)[own] for x in (first.items, second.items, first.gold))
+            share = len(own) / first.covered
+            differences += share * _correlation_differences(
+                map(centre, drawn), len(own), draws, rng
+            )
         # Numbers that are proportional have one correlation, but for rounding.
         differences = np.round(differences[np.isfinite(differences)], 12)
     if not len(differences):
@@ -297,6 +301,25 @@ def _accuracy_differences(
     apart = np.asarray(first, np.int64) - np.asarray(second, np.int64)
     behind, _, ahead = rng.multinomial(n, np.bincount(apart + 1, minlength=3) / n, draws).T
     return (ahead - behind) / n
+
+
+def _subsets(score: Score) -> list[np.ndarray]:
+    """The items of each subset, or all of them."""
+    if score.parts is None:
+        return [np.arange(score.covered)]
+    return [np.flatnonzero(score.parts == part) for part in dict.fromkeys(score.parts.tolist())]
+
+
+def _correlation_differences(
+    parts: Sequence[_Centred], n: int, draws: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Of the first and the second with the gold scores, which are the third; NaN for none."""
+    first, second, gold = parts
+    chunks = []
+    for counts, one in _resamples(n, draws, rng):
+        x, y, truth = (part(counts, one) for part in (first, second, gold))
+        chunks.append(_correlations(counts, x, truth) - _correlations(counts, y, truth))
+    return np.concatenate(chunks)
 
 
 def _resamples(n: int, draws: int, rng: np.random.Generator) -> Iterator[tuple[_Counts, _Drawn]]:
@@ -348,11 +371,15 @@ def _same_items(first: Score, second: Score) -> None:
         if one != other:
             remedy = "compare on the same items: pass vocabulary=common_words(...) for both"
             _fail("first and second", f"{name} {one!r} and {other!r}", "the same", remedy)
-    if (first.gold is None) != (second.gold is None) or not np.array_equal(
-        np.asarray(first.gold), np.asarray(second.gold)
+    for name, one, other in (
+        ("gold scores", first.gold, second.gold),
+        ("subsets", first.parts, second.parts),
     ):
-        remedy = "pass scores on the same items, in the same order"
-        _fail("first and second", "different gold scores", "the same", remedy)
+        if (one is None) != (other is None) or not np.array_equal(
+            np.asarray(one), np.asarray(other)
+        ):
+            remedy = "pass scores on the same items, in the same order"
+            _fail("first and second", f"different {name}", "the same", remedy)
 
 
 def _fail(name: str, got: str, expected: str, remedy: str) -> NoReturn:

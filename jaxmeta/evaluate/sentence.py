@@ -254,7 +254,7 @@ def sts(
         value = float(np.average([s.value for s in scores], weights=[s.total for s in scores]))
         n, metric = len(gold), scores[0].metric
         interval = correlation_interval(value, n)
-        whole.append(Score(data.name, metric, value, *interval, n, n, cosines, gold))
+        whole.append(Score(data.name, metric, value, *interval, n, n, cosines, gold, parts))
     return *whole, *(score for scores in subsets for score in scores)
 
 

@@ -1,0 +1,103 @@
+"""Embeddings by name: of single sources, by the methods of the library, and by other weights.
+
+The paper's weights have variants, in print and in its released code:
+
+* `SW`, `DW`: as printed, matched to each source's own USVT spectrum;
+* `SW, blocks`, `DW, blocks`: as printed, matched to blocks of one spectrum as in Theorem 1. The
+  paper does not say which spectrum; here it is that of all USVT values together;
+* `SW as released`, `DW as released`: the released code, where the ratio stands upside down;
+* `DW as released in 2020`: its earlier state, where dimension weights have shifted blocks too;
+* `SW as released in 2021`, `DW as released in 2021`: its state of one month, with cube roots.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+import jaxmeta
+from experiments._scoring import Embeddings
+from jaxmeta import Source
+
+VARIANTS = (
+    "SW, blocks",
+    "DW, blocks",
+    "SW as released",
+    "DW as released",
+    "DW as released in 2020",
+    "SW as released in 2021",
+    "DW as released in 2021",
+)
+
+
+def single(sources: Sequence[Source]) -> Embeddings:
+    """Each source by itself."""
+    return {source.name: partial(getattr, source, "embedding") for source in sources}
+
+
+def methods(
+    sources: Sequence[Source], names: Sequence[str], *, seed: int, **settings: Any
+) -> Embeddings:
+    """Methods of the library by their names; random ones by the seed."""
+    given = jaxmeta.Settings(
+        sigmas=tuple(source.sigma for source in sources),
+        alpha=sources[0].alpha,
+        key=jax.random.key(seed),
+        progress=jaxmeta.ProgressBar(),
+        **settings,
+    )
+    parts = tuple(source.embedding for source in sources)
+    return {name: partial(jaxmeta.meta_embedding, name, parts, given) for name in names}
+
+
+def variants(sources: Sequence[Source], names: Sequence[str] = VARIANTS) -> Embeddings:
+    """Concatenation by each variant of the paper's weights."""
+    return {name: partial(_weighted, name, tuple(sources)) for name in names}
+
+
+def powers(sources: Sequence[Source], exponents: Sequence[float]) -> Embeddings:
+    """Unweighted concatenation of sources at other exponents."""
+    return {f"UW, alpha {alpha:g}": partial(_at, tuple(sources), alpha) for alpha in exponents}
+
+
+def _at(sources: tuple[Source, ...], alpha: float) -> Any:
+    return jaxmeta.concatenate(
+        tuple(jaxmeta.embed(s.spectrum, k=s.k, alpha=alpha) for s in sources)
+    )
+
+
+def _weighted(name: str, sources: tuple[Source, ...]) -> Any:
+    return jaxmeta.concatenate(tuple(s.embedding for s in sources), weights(name, sources))
+
+
+def weights(name: str, sources: tuple[Source, ...]) -> Any:
+    """The weights of a variant."""
+    n, alpha = len(sources[0].words), sources[0].alpha
+    values = tuple(source.values for source in sources)
+    if name.endswith("blocks"):
+        usvt = [jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in sources]
+        pooled = jnp.sort(jnp.concatenate(usvt), descending=True)
+        weigh = jaxmeta.source_weights if name.startswith("SW") else jaxmeta.dimension_weights
+        return weigh(pooled, values, alpha=alpha)
+    if name == "DW as released":
+        return tuple(
+            jaxmeta.released_dimension_weights(s.values, sigma=s.sigma, n=n, alpha=alpha)
+            for s in sources
+        )
+    released: dict[str, Callable[..., Any]] = {
+        "SW as released": jaxmeta.released_source_weights,
+        "DW as released in 2020": jaxmeta.released_2020_dimension_weights,
+        "SW as released in 2021": jaxmeta.released_2021_source_weights,
+        "DW as released in 2021": jaxmeta.released_2021_dimension_weights,
+    }
+    # They read beyond the dimensions of a source; there, values are from the density.
+    whole = tuple(jnp.abs(jnp.asarray(s.eigenvalues, s.values.dtype)) for s in sources)
+    return released[name](
+        tuple(jnp.sort(x, descending=True) for x in whole),
+        sizes=tuple(source.k for source in sources),
+        sigmas=tuple(source.sigma for source in sources),
+        n=n,
+        alpha=alpha,
+    )

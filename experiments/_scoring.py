@@ -1,0 +1,349 @@
+"""Embeddings in tasks, side by side: scores, comparisons, Markdown tables and figures.
+
+A *setting* is a set of sources with one vocabulary, so all its embeddings are scored on the same
+items, whatever the task. Every row says how far an embedding is from unweighted concatenation, by
+a bootstrap of the items. `Best` says of each task which embedding comes first, and whether it is
+ahead of the second: by the paper's test (Fisher's z at p < .01, or Clopper and Pearson's interval
+at 95 %), and by the bootstrap.
+"""
+
+import math
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+import jaxmeta
+from experiments import _generated, _record
+from jaxmeta.evaluate import (
+    TASKS,
+    MissingData,
+    Score,
+    fisher_test,
+    load,
+    outside_interval,
+    paired_bootstrap,
+)
+
+Embeddings = Mapping[str, Callable[[], Any]]
+"""Name to a function that makes the matrix: one at a time is in memory."""
+
+REFERENCE = "UW"
+PARTS = ("Google: semantic", "Google: syntactic")
+"""Of all parts of data sets, those that rows are kept of."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One embedding in one task."""
+
+    setting: str
+    seed: int
+    """Of the split that gives the noise, and of folds and training in tasks."""
+    method: str
+    dimensions: int
+    task: str
+    metric: str
+    value: float
+    low: float
+    high: float
+    """The score, with its 95 % interval."""
+    covered: int
+    total: int
+    """Items that could be scored, of how many."""
+    difference: float
+    difference_low: float
+    difference_high: float
+    p: float
+    """To unweighted concatenation on the same items: 95 % interval and p of a paired bootstrap."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The first and the second in one task."""
+
+    setting: str
+    seed: int
+    task: str
+    metric: str
+    best: str
+    second: str
+    difference: float
+    p: float
+    """Of a paired bootstrap."""
+    paper_test: bool
+    """Whether the paper's test calls the difference significant."""
+
+
+def tasks(names: Sequence[str], model: jaxmeta.LatentModel | None) -> dict[str, Any]:
+    """The data of each task, or the end of the program; of a model, where text is generated."""
+    if model is not None:
+        return {name: _generated.task(name, model) for name in names}
+    try:
+        return {name: load(TASKS[name][0]) for name in names}
+    except MissingData as error:
+        sys.exit(str(error))
+
+
+def score(
+    embeddings: Embeddings,
+    words: tuple[str, ...],
+    data: Mapping[str, Any],
+    *,
+    setting: str,
+    seed: int,
+    draws: int = 2000,
+) -> tuple[list[Row], list[Best]]:
+    """All embeddings in all tasks, and who is first."""
+    progress = _record.Progress(len(embeddings) * len(data))
+    found: dict[str, dict[tuple[str, str], Score]] = {}
+    dimensions = {}
+    for method, make in embeddings.items():
+        matrix = np.asarray(make())
+        if not np.isfinite(matrix).all():
+            raise ValueError(f"{setting}, {method}: got NaN or infinity; expected numbers.")
+        dimensions[method], found[method] = matrix.shape[1], {}
+        for task, own in data.items():
+            for one in TASKS[task][1]((words, matrix), own, None, seed):
+                if one.task in TASKS or one.task in PARTS:
+                    found[method][one.task, one.metric] = one
+            progress.step(f"{setting}, seed {seed}: {method}, {task}")
+    rows = [
+        _row(setting, seed, method, dimensions[method], one, found[REFERENCE][at], draws)
+        for method, own in found.items()
+        for at, one in own.items()
+    ]
+    best = [
+        _best(setting, seed, {method: own[at] for method, own in found.items()}, draws)
+        for at in found[REFERENCE]
+    ]
+    return rows, best
+
+
+def _row(
+    setting: str, seed: int, method: str, k: int, one: Score, reference: Score, draws: int
+) -> Row:
+    against = paired_bootstrap(one, reference, seed=seed, draws=draws)
+    return Row(
+        setting, seed, method, k, one.task, one.metric, one.value, one.low, one.high,
+        one.covered, one.total, against.difference, against.low, against.high, against.p,
+    )  # fmt: skip
+
+
+def _best(setting: str, seed: int, scores: Mapping[str, Score], draws: int) -> Best:
+    first, second, *_ = sorted(scores, key=lambda method: -scores[method].value)
+    best, other = scores[first], scores[second]
+    against = paired_bootstrap(best, other, seed=seed, draws=draws)
+    if best.metric == "accuracy":
+        paper = outside_interval(best, other)
+    else:
+        paper = fisher_test(best, other) < 0.01
+    return Best(
+        setting, seed, best.task, best.metric, first, second, against.difference, against.p, paper
+    )
+
+
+# Tables. Rows are dictionaries, as read from CSV.
+
+Cell = tuple[str, str]
+"""A task and a metric."""
+
+
+def means(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str, str], float]:
+    """Means over seeds: setting, method, task and metric to the value."""
+    values: dict[tuple[str, str, str, str], list[float]] = {}
+    for row in rows:
+        at = (str(row["setting"]), str(row["method"]), str(row["task"]), str(row["metric"]))
+        values.setdefault(at, []).append(float(row["value"]))
+    return {at: float(np.mean(own)) for at, own in values.items()}
+
+
+def unique(rows: Iterable[Mapping[str, Any]], *names: str) -> list[Any]:
+    """What rows have under one name, or under several, in order and once each."""
+    found = (tuple(row[name] for name in names) for row in rows)
+    return list(dict.fromkeys(one if len(names) > 1 else one[0] for one in found))
+
+
+def markdown(
+    rows: Sequence[Mapping[str, Any]],
+    best: Sequence[Mapping[str, Any]],
+    cells: Sequence[Cell],
+    *,
+    setting: str,
+) -> str:
+    """Scores times 100, a line for each method, a column for each cell; means over seeds.
+
+    The highest of a column is bold, with a star if in all seeds the paper's test has it ahead of
+    the second, and a dagger if the bootstrap has, at p < .01.
+    """
+    own = [row for row in rows if row["setting"] == setting]
+    mean = means(own)
+    sizes: dict[str, list[float]] = {}
+    for row in own:
+        sizes.setdefault(str(row["method"]), []).append(float(row["dimensions"]))
+    columns = {
+        cell: {method: mean[setting, method, *cell] for method in sizes if cell_in(mean, cell)}
+        for cell in cells
+    }
+    marks = {cell: _mark(best, setting, cell) for cell in cells}
+    lines = [
+        f"| | k | {' | '.join(heading(own, cell) for cell in cells)} |",
+        "|---" * (len(cells) + 2) + "|",
+    ]
+    for method, ks in sizes.items():
+        texts = []
+        for cell in cells:
+            value = 100 * columns[cell][method]
+            first = method == max(columns[cell], key=columns[cell].__getitem__)
+            texts.append(f"**{value:.2f}**{marks[cell]}" if first else f"{value:.2f}")
+        k = f"{min(ks):.0f}" if min(ks) == max(ks) else f"{min(ks):.0f} to {max(ks):.0f}"
+        lines.append(f"| {method} | {k} | {' | '.join(texts)} |")
+    return "\n".join(lines)
+
+
+def cell_in(mean: Mapping[tuple[str, str, str, str], float], cell: Cell) -> bool:
+    """Whether there are scores of a task in a metric."""
+    return any(at[2:] == cell for at in mean)
+
+
+def heading(rows: Sequence[Mapping[str, Any]], cell: Cell) -> str:
+    """Task, metric if it is not the usual one, and how many items are covered."""
+    one = next(row for row in rows if (row["task"], row["metric"]) == cell)
+    metric = " Pearson" if cell[1] == "pearson" else ""
+    covered = f"{one['covered']:.0f} of {one['total']:.0f}"
+    return f"{cell[0]}{metric} ({covered})"
+
+
+def _mark(best: Sequence[Mapping[str, Any]], setting: str, cell: Cell) -> str:
+    own = [b for b in best if b["setting"] == setting and (b["task"], b["metric"]) == cell]
+    if len({b["best"] for b in own}) != 1:
+        return ""
+    star = all(str(b["paper_test"]) == "True" for b in own)
+    dagger = all(float(b["p"]) < 0.01 for b in own)
+    return ("*" if star else "") + ("†" if dagger else "")
+
+
+def compare(
+    rows: Sequence[Mapping[str, Any]],
+    printed: Mapping[tuple[str, str, str], float],
+    cells: Mapping[str, Cell],
+) -> str:
+    """The paper's figures beside ours, row by row.
+
+    `printed` has (setting, method, the paper's name of the task) to a figure, `cells` the paper's
+    names of tasks to ours.
+    """
+    mean = means(rows)
+    settings = len({setting for setting, _, _ in printed}) > 1
+    lines = [
+        f"|{' sources |' if settings else ''} method | task | paper | ours | ours - paper |",
+        "|---" * (6 if settings else 5) + "|",
+    ]
+    for (setting, method, task), value in printed.items():
+        ours = 100 * mean[setting, method, *cells[task]]
+        start = f"| {setting} " if settings else ""
+        cell = f"{start}| {method} | {task} | {value:.2f} | {ours:.2f} | {ours - value:+.2f} |"
+        lines.append(cell)
+    return "\n".join(lines)
+
+
+def report(
+    config: Any,
+    out: Path,
+    rows: Sequence[Row],
+    best: Sequence[Best],
+    cells: Sequence[Cell],
+    *,
+    started: float,
+) -> list[dict[str, Any]]:
+    """Write rows, who is first, provenance, tables and figures, and print the tables.
+
+    Returns rows as they are in the file.
+    """
+    _record.write_table(out / "rows.csv", rows)
+    _record.write_table(out / "best.csv", best)
+    dtype = str(jnp.zeros(()).dtype)
+    _record.write_provenance(out / "provenance.json", config, started=started, dtype=dtype)
+    read, first = _record.read_table(out / "rows.csv"), _record.read_table(out / "best.csv")
+    settings = unique(read, "setting")
+    tables = []
+    for setting in settings:
+        title = f"### {setting}\n\n" if len(settings) > 1 else ""
+        tables.append(title + markdown(read, first, cells, setting=setting))
+        figure = "differences" if len(settings) == 1 else f"differences_{slug(setting)}"
+        plot(read, cells, out / f"{figure}.png", setting=setting)
+    write_text(out / "table.md", "\n\n".join(tables))
+    print("\n\n".join(tables))
+    print(f"\n{time.time() - started:.0f} s; written to {out}")
+    return read
+
+
+def slug(text: str) -> str:
+    """A part of a name of a file."""
+    return re.sub(r"[^a-z0-9]+", "_", text.lower())
+
+
+def write_text(path: Path, text: str) -> None:
+    """A text file, whole or not at all."""
+    with jaxmeta.write_whole(path) as part:
+        part.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+
+
+def plot(
+    rows: Sequence[Mapping[str, Any]], cells: Sequence[Cell], path: Path, *, setting: str
+) -> None:
+    """Differences to unweighted concatenation with intervals, a panel for each cell.
+
+    Over several seeds: the mean of the differences, and the widest interval.
+    """
+    own = [row for row in rows if row["setting"] == setting]
+    methods = [method for method in unique(own, "method") if method != REFERENCE]
+    across = min(len(cells), 4)
+    down = math.ceil(len(cells) / across)
+    with plt.rc_context(_record.STYLE):
+        figure, grid = plt.subplots(
+            down,
+            across,
+            figsize=(2.2 + 2.9 * across, 1.0 + (0.9 + 0.24 * len(methods)) * down),
+            sharey=True,
+            squeeze=False,
+            layout="constrained",
+        )
+        for axes in grid.flat[len(cells) :]:
+            axes.set_visible(False)
+        for axes, cell in zip(grid.flat, cells, strict=False):
+            for place, method in enumerate(reversed(methods)):
+                found = [
+                    row
+                    for row in own
+                    if row["method"] == method and (row["task"], row["metric"]) == cell
+                ]
+                middle = 100 * float(np.mean([row["difference"] for row in found]))
+                ends = [
+                    100 * min(row["difference_low"] for row in found),
+                    100 * max(row["difference_high"] for row in found),
+                ]
+                sure = ends[0] > 0 or ends[1] < 0
+                colour = _record.GREY
+                if sure:
+                    colour = _record.BLUE if middle > 0 else _record.VERMILION
+                axes.plot(ends, [place, place], color=colour, lw=2)
+                axes.plot(middle, place, "o", color=colour, ms=5)
+            axes.axvline(0, color="black", lw=0.8)
+            axes.set_title(heading(own, cell).replace(" (", "\n("), fontsize=9)
+            axes.set_yticks(range(len(methods)), list(reversed(methods)), fontsize=9)
+            axes.tick_params(axis="x", labelsize=8)
+        figure.supxlabel(f"points above {REFERENCE}, 95 % interval ({setting})", fontsize=10)
+        with jaxmeta.write_whole(path) as part:
+            figure.savefig(part, dpi=110)
+        plt.close(figure)

@@ -52,9 +52,11 @@ def methods(
     return {name: partial(jaxmeta.meta_embedding, name, parts, given) for name in names}
 
 
-def variants(sources: Sequence[Source], names: Sequence[str] = VARIANTS) -> Embeddings:
-    """Concatenation by each variant of the paper's weights."""
-    return {name: partial(_weighted, name, tuple(sources)) for name in names}
+def variants(
+    sources: Sequence[Source], names: Sequence[str] = VARIANTS, *, unit_rows: bool = False
+) -> Embeddings:
+    """Concatenation by variants of the paper's weights, perhaps of rows at length 1."""
+    return {name: partial(_weighted, name, tuple(sources), unit_rows) for name in names}
 
 
 def powers(sources: Sequence[Source], exponents: Sequence[float]) -> Embeddings:
@@ -68,18 +70,25 @@ def _at(sources: tuple[Source, ...], alpha: float) -> Any:
     )
 
 
-def _weighted(name: str, sources: tuple[Source, ...]) -> Any:
-    return jaxmeta.concatenate(tuple(s.embedding for s in sources), weights(name, sources))
+def _weighted(name: str, sources: tuple[Source, ...], unit_rows: bool) -> Any:
+    parts = tuple(source.embedding for source in sources)
+    if unit_rows:
+        parts = tuple(map(jaxmeta.unit_rows, parts))
+    return jaxmeta.concatenate(parts, weights(name, sources))
 
 
 def weights(name: str, sources: tuple[Source, ...]) -> Any:
-    """The weights of a variant."""
+    """The weights of a variant; None for UW."""
     n, alpha = len(sources[0].words), sources[0].alpha
     values = tuple(source.values for source in sources)
+    usvt = tuple(jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in sources)
+    weigh = jaxmeta.source_weights if name.startswith("SW") else jaxmeta.dimension_weights
+    if name == "UW":
+        return None
+    if name in ("SW", "DW"):
+        return weigh(usvt, values, alpha=alpha)
     if name.endswith("blocks"):
-        usvt = [jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in sources]
         pooled = jnp.sort(jnp.concatenate(usvt), descending=True)
-        weigh = jaxmeta.source_weights if name.startswith("SW") else jaxmeta.dimension_weights
         return weigh(pooled, values, alpha=alpha)
     if name == "DW as released":
         return tuple(

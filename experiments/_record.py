@@ -144,7 +144,7 @@ def write_provenance(path: Path, config: Any, *, started: float, dtype: str) -> 
     changes = _git("status", "--porcelain")
     record = {
         "experiment": path.parent.name,
-        "command": " ".join(sys.argv),
+        "command": " ".join(["python -m experiments." + Path(sys.argv[0]).stem, *sys.argv[1:]]),
         "commit": _git("rev-parse", "HEAD"),
         "uncommitted_changes": None if changes is None else bool(changes),
         "versions": {"python": platform.python_version()} | {p: _version(p) for p in packages},

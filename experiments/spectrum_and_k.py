@@ -158,7 +158,11 @@ def report(config: Config, out: Path) -> list[Row]:
     rows = run(config, out.parent / "cache")
     _record.write_table(out / "rows.csv", rows)
     read = _record.read_table(out / "rows.csv")
-    text = "\n\n".join(table(read, name) for name in reversed(_scoring.unique(read, "embedding")))
+    names = [
+        "UW",
+        *(s for s in corpus_to_sources.SIGNALS if any(r["embedding"] == s for r in read)),
+    ]
+    text = "\n\n".join(table(read, name) for name in names)
     _scoring.write_text(out / "table.md", text)
     plot(read, out / "spectrum_and_k.png")
     dtype = str(jnp.zeros(()).dtype)

@@ -656,17 +656,25 @@ TABLE = {
         lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
         {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
     ),
-    "released_source_weights": Row(
-        lambda values, sigmas, alpha: jaxmeta.released_source_weights(
-            values, sizes=(2, 3), sigmas=sigmas, n=N, alpha=alpha
-        ),
-        lambda rng: (
-            (4 + descending(rng, 2), 4 + descending(rng, 5)),  # what is read of them
-            tuple(rng.uniform(0.2, 0.3, 2)),
-            rng.uniform(0.4, 0.6),
-        ),
-        {"zero": lambda rng: ((np.zeros(2), np.zeros(5)), (0.25, 0.0), 0.5)},  # noqa: ARG005
-    ),
+    **{
+        function.__name__: Row(
+            lambda values, sigmas, alpha, function=function: function(
+                values, sizes=(2, 3), sigmas=sigmas, n=N, alpha=alpha
+            ),
+            lambda rng: (
+                (4 + descending(rng, 2), 4 + descending(rng, 5)),  # what is read of them
+                tuple(rng.uniform(0.2, 0.3, 2)),
+                rng.uniform(0.4, 0.6),
+            ),
+            {"zero": lambda rng: ((np.zeros(2), np.zeros(5)), (0.25, 0.0), 0.5)},  # noqa: ARG005
+        )
+        for function in (
+            jaxmeta.released_source_weights,
+            jaxmeta.released_2020_dimension_weights,
+            jaxmeta.released_2021_source_weights,
+            jaxmeta.released_2021_dimension_weights,
+        )
+    },
     "rotate": Row(
         jaxmeta.rotate,
         lambda rng: (embedding(rng, 3), embedding(rng, 3) + 3),

@@ -19,6 +19,9 @@ from jaxmeta import (
     Spectrum,
     aligned_weights,
     pip_matrix,
+    released_2020_dimension_weights,
+    released_2021_dimension_weights,
+    released_2021_source_weights,
     released_dimension_weights,
     released_source_weights,
     rotate,
@@ -319,6 +322,41 @@ def test_released_source_weights(rng, alpha):
         cast(tuple(values[::-1])), sizes=sizes[::-1], sigmas=sigmas[::-1], **settings
     )
     assert not np.allclose(turned[::-1], found)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_earlier_released_weights(rng, alpha):
+    sizes, sigmas, n = (3, 2, 4), (0.25, 0.3, 0.2), 64
+    values = [rounded(np.sort(rng.uniform(6, 40, 12))[::-1]) for _ in sizes]
+    given = {"sizes": sizes, "sigmas": sigmas, "n": n, "alpha": alpha}
+    found_2020 = released_2020_dimension_weights(cast(tuple(values)), **given)
+    found_2021 = released_2021_dimension_weights(cast(tuple(values)), **given)
+    source_2021 = released_2021_source_weights(cast(tuple(values)), **given)
+    start = 0
+    for j, (spectrum, k) in enumerate(zip(values, sizes, strict=True)):
+        shifted = spectrum[start : start + k]
+        usvt = (spectrum - 2 * rounded(np.array(sigmas))[j] * np.sqrt(n))[:k]
+        expected = (shifted / usvt) ** alpha
+        assert_close(found_2020[j], expected, scale=expected.max())
+        expected = np.cbrt(shifted ** (2 * alpha) / usvt ** (4 * alpha))
+        assert_close(found_2021[j], expected, scale=expected.max())
+        expected = np.cbrt(np.sum(shifted ** (2 * alpha)) / np.sum(usvt ** (4 * alpha)))
+        assert_close(source_2021[j], expected, scale=expected)
+        start += k
+    # The first source has no shift: there 2020 is as now.
+    now = released_dimension_weights(cast(values[0]), sigma=sigmas[0], n=n, alpha=alpha)
+    assert_close(found_2020[0], now[: sizes[0]], scale=float(now.max()))
+
+
+def test_cube_roots_depend_on_the_scale(rng):
+    values = (rounded(np.sort(rng.uniform(6, 40, 4))[::-1]),)
+    small, large = (
+        released_2021_dimension_weights(
+            cast((scale * values[0],)), sizes=(4,), sigmas=(0.25 * scale,), n=64, alpha=0.5
+        )[0]
+        for scale in (1, 8)
+    )
+    assert_close(2 * large, small, scale=float(small.max()))  # 8^(1/3 - 2/3) = 1/2
 
 
 def test_released_weights_do_not_depend_on_the_scale(rng):

@@ -189,6 +189,35 @@ def test_chunks_do_not_matter(rng, monkeypatch):
         np.testing.assert_allclose(paired_bootstrap(*pair, seed=3, draws=101), whole, atol=1e-12)
 
 
+@pytest.mark.parametrize("metric", ["spearman", "pearson"])
+def test_means_over_subsets_are_drawn_subset_by_subset(rng, metric):
+    sizes = (40, 25)
+    parts = np.repeat(["a", "b"], sizes)
+    gold = rng.normal(size=65) + 5 * (parts == "b")  # which pooled correlations would see
+    pair = [
+        correlation_score(gold + rng.normal(size=65), gold, task="x", total=65, metric=metric)
+        for _ in range(2)
+    ]
+    whole, single = [score._replace(parts=parts) for score in pair], []
+    for part, n in zip("ab", sizes, strict=True):
+        own = parts == part
+        single.append(
+            [
+                correlation_score(s.items[own], gold[own], task="x", total=n, metric=metric)
+                for s in pair
+            ]
+        )
+    found = paired_bootstrap(*whole, seed=0, draws=4000)
+    alone = [paired_bootstrap(*own, seed=1, draws=4000) for own in single]
+    # Subsets are independent: variances of weighted differences add up.
+    half = np.sqrt(sum((n / 65 * (c.high - c.low)) ** 2 for n, c in zip(sizes, alone, strict=True)))
+    assert found.high - found.low == pytest.approx(half, rel=0.1)
+    middle = sum(n / 65 * c.difference for n, c in zip(sizes, alone, strict=True))
+    assert (found.high + found.low) / 2 == pytest.approx(middle, abs=half / 5)
+    with pytest.raises(ValueError, match="different subsets"):
+        paired_bootstrap(whole[0], pair[1], seed=0, draws=10)
+
+
 def test_bootstrap_of_accuracies(rng):
     n = 400
     right = rng.uniform(size=(2, n)) < [[0.6], [0.5]]

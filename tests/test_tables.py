@@ -1,0 +1,257 @@
+"""The paper's tables at their smallest, on generated text; and the pages that quote them."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from experiments import (
+    _embeddings,
+    _generated,
+    _record,
+    _scoring,
+    autoencoder_dimensions,
+    corpus_to_sources,
+    effect_of_alpha,
+    notes,
+    real_weights,
+    released_weights,
+    spectrum_and_k,
+    table1,
+    table2,
+    table3,
+)
+from jaxmeta import LatentModel, latent_model
+from jaxmeta.evaluate import SIMILARITY, TASKS, evaluate
+
+pytestmark = [
+    pytest.mark.skipif(
+        not jax.config.jax_enable_x64,
+        reason="experiments run in 64 bit; the 64-bit leg checks them",
+    ),
+    pytest.mark.xdist_group("tables"),  # one process makes them once
+]
+
+SOURCES = dataclasses.replace(
+    corpus_to_sources.SMOKE, size=60, tokens=200_000, rule="spiked", corpora=("generated",) * 3
+)
+FILES = {"rows.csv", "best.csv", "table.md", "provenance.json"}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A folder with the three tables."""
+    folder = tmp_path_factory.mktemp("results")
+    few = {"sources": SOURCES, "draws": 20}
+    tasks = ("SimLex-999", "SimVerb-3500", "CoNLL-2000", "MEN")
+    table1.report(
+        dataclasses.replace(table1.SMOKE, **few, tasks=(*tasks, *SIMILARITY[:1])), folder / "table1"
+    )
+    table3.report(dataclasses.replace(table3.SMOKE, **few), folder / "table3")
+    return folder
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _fewer_columns():
+    """Table 1 with two of the other sets of word similarity."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table1, "OTHERS", [("MEN", "spearman"), ("RG-65", "spearman")])
+        yield
+
+
+def test_files_of_tables(results):
+    names = {path.name for path in (results / "table1").iterdir()}
+    assert names == FILES | {"differences.png", "comparison.md"}
+    names = {path.name for path in (results / "table3").iterdir()}
+    assert names >= FILES | {"comparison.md", "comparison_unit_rows.md"}
+    assert len([name for name in names if name.startswith("differences_")]) == 6
+
+
+def test_rows_say_how_far_they_are_from_unweighted(results):
+    rows = _record.read_table(results / "table1" / "rows.csv")
+    methods = ["GloVe", "SGNS", "LSA", *table1.METHODS, *_embeddings.VARIANTS]
+    assert _scoring.unique(rows, "method") == [*methods, "UW, alpha 0.25", "UW, alpha 0"]
+    mean = _scoring.means(rows)
+    for row in rows:
+        reference = mean[row["setting"], "UW", row["task"], row["metric"]]
+        assert row["difference"] == pytest.approx(row["value"] - reference, abs=1e-12)
+        assert row["low"] <= row["value"] <= row["high"]
+        assert 0 < row["covered"] <= row["total"]
+        if row["method"] == "UW":
+            assert (row["difference"], row["p"]) == (0, 1)
+
+
+def test_comparisons_quote_the_paper(results):
+    lines = (results / "table3" / "comparison.md").read_text().splitlines()
+    assert len(lines) == 2 + len(table3.PRINTED) == 2 + 3 * 6 * 5
+    assert lines[2].startswith("| GloVe + SGNS | UW | MEN | 72.45 | ")
+    _, _, _, _, paper, ours, apart, _ = (part.strip() for part in lines[2].split("|"))
+    assert float(apart) == pytest.approx(float(ours) - float(paper), abs=0.011)
+    assert len((results / "table1" / "comparison.md").read_text().splitlines()) == 2 + 8 * 3
+
+
+def test_markdown_marks_the_best(results):
+    rows, best = (
+        _record.read_table(results / "table1" / f"{name}.csv") for name in ("rows", "best")
+    )
+    cell = ("MEN", "spearman")
+    text = _scoring.markdown(rows, best, [cell], setting=table1.SETTING)
+    mean = _scoring.means(rows)
+    own = {m: v for (_, m, *at), v in mean.items() if tuple(at) == cell}
+    first = max(own, key=own.get)
+    (bold,) = [line for line in text.splitlines() if "**" in line]
+    assert bold.startswith(f"| {first} |")
+    assert f"{100 * own[first]:.2f}" in bold
+    assert [row["best"] for row in best if row["task"] == "MEN"] == [first]
+
+
+def test_trained_methods_are_in_both_settings_of_a_pair(results):
+    mean = _scoring.means(_record.read_table(results / "table3" / "rows.csv"))
+    for method in table3.TRAINED:
+        raw, unit = (
+            mean[f"SGNS + LSA{end}", method, "MEN", "spearman"] for end in ("", ", unit rows")
+        )
+        assert raw == unit
+    assert (
+        mean["SGNS + LSA", "DW", "MEN", "spearman"]
+        != mean["SGNS + LSA, unit rows", "DW", "MEN", "spearman"]
+    )
+
+
+def test_versions_of_the_weights(results, capsys):
+    config = released_weights.Config(("table1", "table3"))
+    rows = released_weights.report(config, results / "released_weights", results)
+    assert {row.table for row in rows} == {"table1", "table3", "table3, unit rows"}
+    mean = _scoring.means(_record.read_table(results / "table3" / "rows.csv"))
+    for row in rows:
+        if row.table == "table3" and row.version == "as released":
+            at = table3.CELLS[row.task]
+            values = [mean[row.setting, m, *at] for m in ("UW", *table3.TRAINED, "SW as released")]
+            assert row.first == (row.value > max(values))
+            assert row.gain == pytest.approx(row.value - values[0])
+    assert "| as released |" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match=r"run python -m experiments\.table2 first"):
+        released_weights.report(released_weights.Config(), results / "none", results)
+
+
+def test_all_methods_in_all_tasks(tmp_path):
+    config = dataclasses.replace(
+        table2.SMOKE, sources=SOURCES, neighbours=8, epochs=1, draws=10, exponents=(0.25,)
+    )
+    table2.report(config, tmp_path / "table2")
+    rows = _record.read_table(tmp_path / "table2" / "rows.csv")
+    methods = _scoring.unique(rows, "method")
+    assert set(methods) >= {"GloVe", "SGNS", "LSA", *table2.METHODS, *_embeddings.VARIANTS}
+    cells = set(_scoring.unique(rows, "task", "metric"))
+    assert cells >= {*table2.CELLS.values(), *table2.OTHERS}
+    text = (tmp_path / "table2" / "claims.md").read_text()
+    mean = _scoring.means(rows)
+    above = [
+        name
+        for name, cell in table2.CELLS.items()
+        if mean[table2.SETTING, "DW", *cell] > mean[table2.SETTING, "SW", *cell]
+    ]
+    assert f"| DW is above SW in all but RG, GL and MSR | {len(above)} of 12" in text
+
+
+def test_exponents(tmp_path):
+    config = dataclasses.replace(
+        effect_of_alpha.SMOKE, sources=SOURCES, alphas=(0.0, 0.5), tasks=("MTurk-771", "MEN")
+    )
+    rows = effect_of_alpha.report(config, tmp_path / "alpha")
+    assert len(rows) == 5 * 2 * 2
+    assert {p.name for p in (tmp_path / "alpha").iterdir()} == {
+        "rows.csv", "table.md", "alpha.png", "provenance.json",
+    }  # fmt: skip
+    flat = {r.embedding: r for r in rows if r.alpha == 0 and r.task == "MEN"}
+    # Without an exponent, nothing of the spectrum is left that weights could change.
+    assert flat["UW"].pearson == pytest.approx(flat["DW"].pearson, abs=1e-9)
+
+
+def test_rules_for_k(tmp_path):
+    config = dataclasses.replace(
+        spectrum_and_k.SMOKE, sources=dataclasses.replace(SOURCES, rule="ideal"),
+        alphas=(0.5, 1.0), tasks=("MEN",), sizes=(4,),
+    )  # fmt: skip
+    rows = spectrum_and_k.report(config, tmp_path / "k")
+    together = {(r.rule, r.alpha): r for r in rows if r.embedding == "UW"}
+    assert together["k = 4", 0.5].k == 12
+    assert together["released", 0.5].k <= together["paper", 0.5].k <= together["spiked", 0.5].k
+    assert "| UW | k | alpha 0.5 | alpha 1 |" in (tmp_path / "k" / "table.md").read_text()
+
+
+def test_weights_of_real_corpora(tmp_path):
+    config = real_weights.Config({"one corpus": SOURCES}, tasks=("MEN", "STS14"), draws=10)
+    rows = real_weights.report(config, tmp_path / "weights")
+    assert {row.method for row in rows} == set(real_weights.WEIGHTS)
+    assert {row.setting for row in rows} == {f"one corpus, {rule}" for rule in real_weights.RULES}
+    assert all(np.isfinite(row.value) for row in rows)
+
+
+def test_sizes_of_autoencoders(tmp_path):
+    config = dataclasses.replace(
+        autoencoder_dimensions.SMOKE, sources=SOURCES, sizes=(3,), seeds=(0, 1), epochs=1,
+        tasks=("MTurk-771", "MEN"),
+    )  # fmt: skip
+    rows = autoencoder_dimensions.report(config, tmp_path / "sizes")
+    by_method = {row.method: row.dimensions for row in rows}
+    assert by_method["AAEME"] == 3
+    assert by_method["DAEME"] == by_method["CAEME"] > 3
+    assert len(rows) == 3 * 2 * 2
+
+
+# Tasks for generated text
+
+
+@pytest.fixture(scope="module")
+def model():
+    return latent_model(80, rank=4, strength=0.8, seed=0)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_generated_tasks_are_about_the_model(name, model: LatentModel):
+    """The truth itself does well, and numbers that have nothing to do with it do not."""
+    vectors = _generated.truth(model)
+    noise = np.random.default_rng(0).normal(size=vectors.shape)
+    data = _generated.task(name, model)
+    right, wrong = (
+        next(iter(TASKS[name][1]((model.words, x), data, None, 0))).value for x in (vectors, noise)
+    )
+    assert right > wrong + 0.1
+    assert right > 0.55
+
+
+# Pages
+
+
+def test_pages_quote_the_results(tmp_path, capsys):
+    table = tmp_path / "results" / "table1" / "table.md"
+    table.parent.mkdir(parents=True)
+    table.write_text("| 1 |\n")
+    page = tmp_path / "paper_notes.md"
+    page.write_text("Before\n<!-- results/table1/table.md -->\nold\n<!-- end -->\nAfter\n")
+    with pytest.raises(SystemExit, match="not up to date"):
+        notes.main(["--check"], tmp_path)
+    assert "old" in page.read_text()
+    notes.main([], tmp_path)
+    assert page.read_text() == (
+        "Before\n<!-- results/table1/table.md -->\n\n| 1 |\n\n<!-- end -->\nAfter\n"
+    )
+    notes.main(["--check"], tmp_path)
+    assert "up to date" in capsys.readouterr().out
+    table.unlink()
+    with pytest.raises(SystemExit, match=r"run python -m experiments\.table1 first"):
+        notes.main([], tmp_path)
+
+
+def test_the_pages_of_this_project_are_up_to_date():
+    notes.main(["--check"])
+
+
+def test_a_missing_data_set_ends_the_program(monkeypatch, tmp_path):
+    monkeypatch.setenv("JAXMETA_DATA", str(tmp_path))
+    with pytest.raises(SystemExit, match=r"EN-MEN-TR-3k\.txt"):
+        _scoring.tasks(["MEN"], None)
+    with pytest.raises(FileNotFoundError, match=r"EN-MEN-TR-3k\.txt"):
+        evaluate({"a": [1.0], "b": [2.0]}, ["MEN"])

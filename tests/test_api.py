@@ -41,6 +41,7 @@ HOST_ONLY = {
     "diagnose",
     "locally_linear",
     "merge_files",
+    "meta_embedding",
     "plot_diagnosis",
     "reconstruction_matrix",
     "validate",
@@ -324,6 +325,65 @@ TABLE = {
         lambda sources, ridge: jaxmeta.predict_missing(sources, PRESENT, ridge=ridge),
         lambda rng: (two_sources(rng), rng.uniform(0.1, 0.2)),
         {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
+    ),
+    **{
+        function.__name__: Row(
+            function,
+            lambda rng: (two_sources(rng)[1] + rng.normal(size=(WORDS, 3)),),
+            {
+                "equal words": lambda rng: (np.ones((WORDS, 3)),),  # noqa: ARG005
+                "equal values": lambda rng: (frame(rng, 3),),
+                "zero": lambda rng: (np.zeros((WORDS, 3)),),  # noqa: ARG005
+            },
+            smooth=inner_products,
+        )
+        for function in (
+            jaxmeta.centre,
+            jaxmeta.unit_rows,
+            jaxmeta.unit_frobenius,
+            jaxmeta.unit_spectral,
+            jaxmeta.standardise,
+        )
+    },
+    "centre, of some words": Row(
+        lambda source: jaxmeta.centre(source, present=jnp.arange(WORDS) != 2),
+        lambda rng: (embedding(rng, 3),),
+        {},
+    ),
+    "spectrum_power": Row(
+        lambda source, exponent: jaxmeta.spectrum_power(source, exponent=exponent),
+        lambda rng: (two_sources(rng)[1], rng.uniform(0.4, 0.6)),
+        {
+            "equal values": lambda rng: (frame(rng, 3), 0.5),
+            "zero": lambda rng: (np.zeros((WORDS, 3)), 0.5),  # noqa: ARG005
+        },
+        smooth=inner_products,
+    ),
+    "remove_leading": Row(
+        lambda source: jaxmeta.remove_leading(source, count=1),
+        lambda rng: (two_sources(rng)[1],),
+        {"zero": lambda rng: (np.zeros((WORDS, 3)),)},  # noqa: ARG005
+    ),
+    "balanced_exponent": Row(
+        jaxmeta.balanced_exponent,
+        lambda rng: (descending(rng, 5),),
+        {
+            "equal": lambda rng: (np.ones(5),),  # noqa: ARG005
+            "zero": lambda rng: (np.zeros(5),),  # noqa: ARG005
+            "some zero": lambda rng: (np.append(descending(rng, 3), [0.0, 0.0]),),
+        },
+        terms=256,
+    ),
+    "rank_weights": Row(
+        jaxmeta.rank_weights,
+        lambda rng: (two_sources(rng),),
+        {**SOURCES_DEGENERATE},
+    ),
+    "agreement_weights": Row(
+        jaxmeta.agreement_weights,
+        lambda rng: (two_sources(rng),),
+        {},
+        terms=256,
     ),
     "principal_axes": Row(
         jaxmeta.principal_axes,
@@ -854,8 +914,12 @@ def test_every_name_is_exported():
         "merge",
         "noise",
         "one_ton",
+        "methods",
         "pip",
+        "prepare",
+        "quadratic",
         "signals",
+        "sources",
         "synthetic",
         "vectors",
         "weights",

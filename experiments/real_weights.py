@@ -27,7 +27,7 @@ from jaxmeta import Source
 from jaxmeta.evaluate import SIMILARITY
 
 WEIGHTS = ("UW", "SW", "DW", "DW as released", "spiked", "RIE", "ideal strengths", "aligned")
-TASKS = (*SIMILARITY, "Google", "STS14", "MR")
+TASKS = (*SIMILARITY, "Google", "STS14")
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,11 @@ The paper has text8 where we have another text from Wikipedia.
 import dataclasses
 import itertools
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +96,7 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
             ).items()
         }
         for unit_rows in (False, True):
-            embeddings = {
+            embeddings: dict[str, Callable[[], Any]] = {
                 **_embeddings.variants(pair, WEIGHTED, unit_rows=unit_rows),
                 **{method: partial(np.asarray, matrix) for method, matrix in trained.items()},
                 **_embeddings.variants(pair, unit_rows=unit_rows),
@@ -119,7 +121,7 @@ def report(config: Config, out: Path) -> list[_scoring.Row]:
     started = time.time()
     rows, best = run(config, out.parent / "cache")
     read = _scoring.report(config, out, rows, best, list(CELLS.values()), started=started)
-    unit_rows = {(f"{pair}, unit rows", *rest): x for (pair, *rest), x in PRINTED.items()}
+    unit_rows = {(f"{pair}, unit rows", m, task): x for (pair, m, task), x in PRINTED.items()}
     for name, printed in (("comparison", PRINTED), ("comparison_unit_rows", unit_rows)):
         _scoring.write_text(out / f"{name}.md", _scoring.compare(read, printed, CELLS))
     return rows

@@ -131,6 +131,7 @@ def material(config: Config, folder: Path) -> tuple[list[Recipe], dict[str, str]
         listed = dict.fromkeys(POSITIVE.split(), "positive")
         listed |= dict.fromkeys(NEGATIVE.split(), "negative")
         return corpus_to_sources.recipes(config.sources, folder), listed
+    assert config.sources.size is not None
     model = jaxmeta.latent_model(config.sources.size, rank=4, strength=0.5, seed=0)
     text = jaxmeta.sample_tokens(model, tokens=tokens, documents=400, seed=1)
     path = folder / "generated.txt"

@@ -13,6 +13,7 @@ LIBRARY = ROOT / "jaxmeta"
 # counts as one: its files may import each other.
 LAYERS = {
     "_checks": 0,
+    "_decimal": 0,
     "_files": 0,
     "progress": 0,
     "linalg": 1,

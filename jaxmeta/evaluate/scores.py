@@ -277,11 +277,9 @@ def paired_bootstrap(first: Score, second: Score, *, seed: int, draws: int = 10_
         centre = _centred_ranks if first.metric == "spearman" else _centred_values
         differences = np.zeros(draws)
         for own in _subsets(first):
-            drawn = (np.asarray(x)[own] for x in (first.items, second.items, first.gold))
-            share = len(own) / first.covered
-            differences += share * _correlation_differences(
-                map(centre, drawn), len(own), draws, rng
-            )
+            parts = [centre(np.asarray(x)[own]) for x in (first.items, second.items, first.gold)]
+            apart = _correlation_differences(parts, len(own), draws, rng)
+            differences += len(own) / first.covered * apart
         # Numbers that are proportional have one correlation, but for rounding.
         differences = np.round(differences[np.isfinite(differences)], 12)
     if not len(differences):

@@ -12,14 +12,24 @@ The paper's weights have variants, in print and in its released code:
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import jaxmeta
 from experiments._scoring import Embeddings
 from jaxmeta import Source
+
+
+class Store(NamedTuple):
+    """Where embeddings are kept, and what their sources are made of."""
+
+    folder: Path
+    settings: dict[str, Any]
+
 
 VARIANTS = (
     "SW, blocks",
@@ -38,9 +48,9 @@ def single(sources: Sequence[Source]) -> Embeddings:
 
 
 def methods(
-    sources: Sequence[Source], names: Sequence[str], *, seed: int, **settings: Any
+    sources: Sequence[Source], names: Sequence[str], *, seed: int, store: Store, **settings: Any
 ) -> Embeddings:
-    """Methods of the library by their names; random ones by the seed."""
+    """Methods of the library by their names; random ones by the seed, and kept in the store."""
     given = jaxmeta.Settings(
         sigmas=tuple(source.sigma for source in sources),
         alpha=sources[0].alpha,
@@ -49,7 +59,18 @@ def methods(
         **settings,
     )
     parts = tuple(source.embedding for source in sources)
-    return {name: partial(jaxmeta.meta_embedding, name, parts, given) for name in names}
+    of = {"sources": [source.name for source in sources], "seed": seed, **settings}
+
+    def make(name: str) -> Any:
+        run = partial(jaxmeta.meta_embedding, name, parts, given)
+        if jaxmeta.METHODS[name].needs != "key":
+            return run()
+        # Training takes minutes: a second run, or another table, need not do it again.
+        key = {"method": name, **of, **store.settings}
+        kept = jaxmeta.Cache(store.folder).arrays("method", key, lambda: {"e": np.asarray(run())})
+        return kept["e"]
+
+    return {name: partial(make, name) for name in names}
 
 
 def variants(

@@ -75,7 +75,9 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
         sources = corpus_to_sources.sources(own, cache)
         embeddings = {
             **_embeddings.single(sources),
-            **_embeddings.methods(sources, METHODS, seed=seed),
+            **_embeddings.methods(
+                sources, METHODS, seed=seed, store=_embeddings.Store(cache, vars(own))
+            ),
             **_embeddings.variants(sources),
             **_embeddings.powers(sources, config.exponents),
         }

@@ -75,6 +75,7 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
             sources,
             METHODS,
             seed=config.seed,
+            store=_embeddings.Store(cache, vars(config.sources)),
             epochs=config.epochs,
             neighbours=config.neighbours,
         ),

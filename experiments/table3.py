@@ -85,6 +85,7 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
     """All pairs."""
     data = _scoring.tasks(config.tasks, corpus_to_sources.model(config.sources))
     sources = corpus_to_sources.sources(config.sources, cache)
+    store = _embeddings.Store(cache, vars(config.sources))
     rows: list[_scoring.Row] = []
     best: list[_scoring.Best] = []
     for pair in itertools.combinations(sources, 2):
@@ -92,7 +93,7 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
         trained = {
             method: np.asarray(make())
             for method, make in _embeddings.methods(
-                pair, TRAINED, seed=config.seed, epochs=config.epochs
+                pair, TRAINED, seed=config.seed, store=store, epochs=config.epochs
             ).items()
         }
         for unit_rows in (False, True):

@@ -50,6 +50,7 @@ __all__ = [
 WORKSPACE = 2**28  # bytes that a block of words may take up
 CHUNK = 256  # words between two reports of progress
 OUTLIERS = 64  # how many of the largest eigenvalues may be left out of the search at most
+AT_ONCE = 1  # sparse flops, in n^3, that take as long as a full eigendecomposition
 
 
 class LocallyLinear(NamedTuple):
@@ -409,7 +410,7 @@ def best_reconstructed(
         end, left_out = float(far.values[-1]), jnp.append(settled, far.vectors, axis=1)
     level = float(np.interp(2 * k + 32, np.cumsum(counts), points))
     level = max(level, 1e-5 * end)  # below that a higher degree would tell no more apart
-    if 32 * k * (end / level) ** 0.5 * matrix.nnz > n**3:
+    if 32 * k * (end / level) ** 0.5 * matrix.nnz > AT_ONCE * n**3:
         return _all_at_once(multiply, settled, k)
     rounding = 10 * float(jnp.finfo(dtype).eps)
     accuracy = tolerance / 100  # of the polynomial, which is less steep than Q

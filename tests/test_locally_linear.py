@@ -1,5 +1,7 @@
 """Each step of the locally linear meta-embedding against dense float64 NumPy."""
 
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -268,6 +270,8 @@ def _small(monkeypatch):
     """Matrices of this size go through the loop of large ones."""
     monkeypatch.setattr(eigen, "DENSE", 64)
     monkeypatch.setattr(eigen, "SURVEY", 4)
+    # The function of this name hides the module.
+    monkeypatch.setattr(sys.modules["jaxmeta.locally_linear"], "AT_ONCE", np.inf)
 
 
 def smooth(rng):
@@ -339,6 +343,22 @@ def test_last_eigenvectors_by_the_loop(rng, make, constant, k):
         scipy.sparse.csr_array(matrix.astype(DTYPE)), k=k, constant=constant, key=KEY
     )
     assert_smallest(found, matrix, k, constant=constant)
+
+
+def test_dense_matrices_are_decomposed_at_once(rng, monkeypatch):
+    """Both ways have the same span, and each is taken where it is the cheaper one."""
+    monkeypatch.setattr(eigen, "DENSE", 64)
+    monkeypatch.setattr(eigen, "SURVEY", 4)
+    module, found = sys.modules["jaxmeta.locally_linear"], []
+    at_once = module._all_at_once
+    monkeypatch.setattr(module, "_all_at_once", lambda *a: found.append(True) or at_once(*a))
+    matrix, spans = scipy.sparse.csr_array(smooth(rng)).astype(DTYPE), []
+    for limit in (0, np.inf):
+        monkeypatch.setattr(module, "AT_ONCE", limit)
+        result = best_reconstructed(matrix, k=5, constant=True, key=jax.random.key(0))
+        spans.append(exactly(result.embedding))
+    assert found == [True]
+    assert_close(spans[0] @ spans[0].T, spans[1] @ spans[1].T, scale=1, terms=0.05 / EPS)
 
 
 @pytest.mark.parametrize("constant", [True, False])

@@ -178,7 +178,7 @@ def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
 
     >>> import jax.numpy as jnp
     >>> print(f"{balanced_exponent(1 / jnp.arange(1.0, 100.0) ** 0.5):.2f}")
-    0.51
+    0.49
     """
     _checks.array("values", values, 1)
     scaled = values / jnp.where(jnp.max(values) == 0, 1, jnp.max(values))

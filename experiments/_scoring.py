@@ -233,12 +233,15 @@ def _mark(best: Sequence[Mapping[str, Any]], setting: str, cell: Cell) -> str:
     return ("*" if star else "") + ("†" if dagger else "")
 
 
+RELEASED = {"SW": "SW as released", "DW": "DW as released"}
+
+
 def compare(
     rows: Sequence[Mapping[str, Any]],
     printed: Mapping[tuple[str, str, str], float],
     cells: Mapping[str, Cell],
 ) -> str:
-    """The paper's figures beside ours, row by row.
+    """The paper's figures beside ours, row by row; of SW and DW as in its released code, too.
 
     `printed` has (setting, method, the paper's name of the task) to a figure, `cells` the paper's
     names of tasks to ours.
@@ -246,14 +249,17 @@ def compare(
     mean = means(rows)
     settings = len({setting for setting, _, _ in printed}) > 1
     lines = [
-        f"|{' sources |' if settings else ''} method | task | paper | ours | ours - paper |",
-        "|---" * (6 if settings else 5) + "|",
+        f"|{' sources |' if settings else ''} method | task | paper | ours | ours - paper | "
+        "ours, as released | that - paper |",
+        "|---" * (8 if settings else 7) + "|",
     ]
     for (setting, method, task), value in printed.items():
-        ours = 100 * mean[setting, method, *cells[task]]
+        figures = []
+        for own in (method, RELEASED.get(method)):
+            ours = None if own is None else 100 * mean[setting, own, *cells[task]]
+            figures.append(" | " if ours is None else f"{ours:.2f} | {ours - value:+.2f}")
         start = f"| {setting} " if settings else ""
-        cell = f"{start}| {method} | {task} | {value:.2f} | {ours:.2f} | {ours - value:+.2f} |"
-        lines.append(cell)
+        lines.append(f"{start}| {method} | {task} | {value:.2f} | {' | '.join(figures)} |")
     return "\n".join(lines)
 
 

@@ -86,8 +86,13 @@ def test_comparisons_quote_the_paper(results):
     lines = (results / "table3" / "comparison.md").read_text().splitlines()
     assert len(lines) == 2 + len(table3.PRINTED) == 2 + 3 * 6 * 5
     assert lines[2].startswith("| GloVe + SGNS | UW | MEN | 72.45 | ")
-    _, _, _, _, paper, ours, apart, _ = (part.strip() for part in lines[2].split("|"))
+    _, _, _, _, paper, ours, apart, *others = (part.strip() for part in lines[2].split("|"))
     assert float(apart) == pytest.approx(float(ours) - float(paper), abs=0.011)
+    assert others == ["", "", ""]
+    mean = _scoring.means(_record.read_table(results / "table3" / "rows.csv"))
+    released = 100 * mean["GloVe + SGNS", "DW as released", "MEN", "spearman"]
+    (line,) = [x for x in lines if x.startswith("| GloVe + SGNS | DW | MEN |")]
+    assert f"| {released:.2f} | {released - 74.27:+.2f} |" in line
     assert len((results / "table1" / "comparison.md").read_text().splitlines()) == 2 + 8 * 3
 
 
@@ -131,6 +136,21 @@ def test_versions_of_the_weights(results, capsys):
             assert row.first == (row.value > max(values))
             assert row.gain == pytest.approx(row.value - values[0])
     assert "| as released |" in capsys.readouterr().out
+    gains = {
+        task: 100 * (mean["SGNS + LSA", "DW", *at] - mean["SGNS + LSA", "UW", *at])
+        for task, at in table3.CELLS.items()
+    }
+    only = {at: x for at, x in table3.PRINTED.items() if at[0] == "SGNS + LSA"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table3, "PRINTED", only)
+        text = released_weights.distances(
+            {"table3": _record.read_table(results / "table3" / "rows.csv")}
+        )
+    apart = [
+        gains[task] - only["SGNS + LSA", "DW", task] + only["SGNS + LSA", "UW", task]
+        for task in table3.CELLS
+    ]
+    assert f"| as printed, own ideal | {np.mean(np.abs(apart)):.2f}; " in text
     with pytest.raises(SystemExit, match=r"run python -m experiments\.table2 first"):
         released_weights.report(released_weights.Config(), results / "none", results)
 

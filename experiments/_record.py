@@ -11,7 +11,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,32 @@ def write_provenance(path: Path, config: Any, *, started: float, dtype: str) -> 
     }
     with write_whole(path) as part:
         part.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def publish(
+    out: Path,
+    config: Any,
+    rows: Sequence[Any],
+    *,
+    started: float,
+    table: Callable[[list[dict[str, Any]]], str],
+    figures: Mapping[str, Callable[[list[dict[str, Any]], Path], None]],
+) -> None:
+    """Write rows, a table and figures made of what was written, and where they come from."""
+    write_table(out / "rows.csv", rows)
+    read = read_table(out / "rows.csv")
+    write_text(out / "table.md", table(read))
+    for name, plot in figures.items():
+        plot(read, out / name)
+    dtype = str(jax.numpy.zeros(()).dtype)
+    write_provenance(out / "provenance.json", config, started=started, dtype=dtype)
+    print(f"{table(read)}\n\n{time.time() - started:.0f} s; written to {out}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """A text file, whole or not at all."""
+    with write_whole(path) as part:
+        part.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
 def _version(package: str) -> str | None:

@@ -7,6 +7,7 @@ ahead of the second: by the paper's test (Fisher's z at p < .01, or Clopper and 
 at 95 %), and by the bootstrap.
 """
 
+import itertools
 import math
 import re
 import sys
@@ -153,6 +154,12 @@ def _best(setting: str, seed: int, scores: Mapping[str, Score], draws: int) -> B
     )
 
 
+def joined(found: Iterable[tuple[list[Row], list[Best]]]) -> tuple[list[Row], list[Best]]:
+    """Those of several settings or seeds together."""
+    rows, best = zip(*found, strict=True)
+    return list(itertools.chain(*rows)), list(itertools.chain(*best))
+
+
 # Tables. Rows are dictionaries, as read from CSV.
 
 Cell = tuple[str, str]
@@ -230,7 +237,7 @@ def _mark(best: Sequence[Mapping[str, Any]], setting: str, cell: Cell) -> str:
         return ""
     star = all(str(b["paper_test"]) == "True" for b in own)
     dagger = all(float(b["p"]) < 0.01 for b in own)
-    return ("*" if star else "") + ("†" if dagger else "")
+    return (r"\*" if star else "") + ("†" if dagger else "")
 
 
 RELEASED = {"SW": "SW as released", "DW": "DW as released"}
@@ -284,11 +291,11 @@ def report(
     settings = unique(read, "setting")
     tables = []
     for setting in settings:
-        title = f"### {setting}\n\n" if len(settings) > 1 else ""
+        title = f"#### {setting}\n\n" if len(settings) > 1 else ""
         tables.append(title + markdown(read, first, cells, setting=setting))
         figure = "differences" if len(settings) == 1 else f"differences_{slug(setting)}"
         plot(read, cells, out / f"{figure}.png", setting=setting)
-    write_text(out / "table.md", "\n\n".join(tables))
+    _record.write_text(out / "table.md", "\n\n".join(tables))
     print("\n\n".join(tables))
     print(f"\n{time.time() - started:.0f} s; written to {out}")
     return read
@@ -297,12 +304,6 @@ def report(
 def slug(text: str) -> str:
     """A part of a name of a file."""
     return re.sub(r"[^a-z0-9]+", "_", text.lower())
-
-
-def write_text(path: Path, text: str) -> None:
-    """A text file, whole or not at all."""
-    with jaxmeta.write_whole(path) as part:
-        part.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
 
 
 def plot(

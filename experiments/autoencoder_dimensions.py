@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import matplotlib
 
 matplotlib.use("Agg")
@@ -160,13 +159,14 @@ def report(config: Config, out: Path) -> list[Row]:
     """Run, write and print."""
     started = time.time()
     rows = run(config, out.parent / "cache")
-    _record.write_table(out / "rows.csv", rows)
-    read = _record.read_table(out / "rows.csv")
-    _scoring.write_text(out / "table.md", table(read))
-    plot(read, out / "autoencoder_dimensions.png")
-    dtype = str(jnp.zeros(()).dtype)
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype=dtype)
-    print(f"{table(read)}\n\n{time.time() - started:.0f} s; written to {out}")
+    _record.publish(
+        out,
+        config,
+        rows,
+        started=started,
+        table=table,
+        figures={"autoencoder_dimensions.png": plot},
+    )
     return rows
 
 

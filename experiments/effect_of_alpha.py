@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
 import matplotlib
 
 matplotlib.use("Agg")
@@ -155,13 +154,7 @@ def report(config: Config, out: Path) -> list[Row]:
     """Run, write and print."""
     started = time.time()
     rows = run(config, out.parent / "cache")
-    _record.write_table(out / "rows.csv", rows)
-    read = _record.read_table(out / "rows.csv")
-    _scoring.write_text(out / "table.md", best(read))
-    plot(read, out / "alpha.png")
-    dtype = str(jnp.zeros(()).dtype)
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype=dtype)
-    print(f"{best(read)}\n\n{time.time() - started:.0f} s; written to {out}")
+    _record.publish(out, config, rows, started=started, table=best, figures={"alpha.png": plot})
     return rows
 
 

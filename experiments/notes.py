@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments import _record, _scoring
+from experiments import _record
 
 PAGES = ("paper_notes.md", "README.md")
 PLACE = re.compile(r"<!-- (results/\S+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = _record.ROOT) -> N
         if new != page:
             stale.append(name)
             if not asked.check:
-                _scoring.write_text(root / name, new)
+                _record.write_text(root / name, new)
     if asked.check and stale:
         sys.exit(f"{', '.join(stale)}: not up to date; run python -m experiments.notes.")
     print(f"{'brought up to date' if stale else 'up to date'}: {', '.join(stale or old)}")

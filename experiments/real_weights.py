@@ -105,24 +105,25 @@ def _weighted(name: str, sources: tuple[Source, ...]) -> Any:
 
 def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.Best]]:
     """All weights in all settings."""
-    rows: list[_scoring.Row] = []
-    best: list[_scoring.Best] = []
+    found = []
     for name, of in config.sources.items():
         data = _scoring.tasks(config.tasks, corpus_to_sources.model(of))
         built = corpus_to_sources.sources(of, cache)
         for rule, k in RULES.items():
             sources = tuple(cut(source, k) for source in built)
-            found = _scoring.score(
-                {w: partial(_weighted, w, sources) for w in WEIGHTS},
-                sources[0].words,
-                data,
-                setting=f"{name}, {rule}",
-                seed=config.seed,
-                draws=config.draws,
+            embeddings = {w: partial(_weighted, w, sources) for w in WEIGHTS}
+            setting = f"{name}, {rule}"
+            found.append(
+                _scoring.score(
+                    embeddings,
+                    sources[0].words,
+                    data,
+                    setting=setting,
+                    seed=config.seed,
+                    draws=config.draws,
+                )
             )
-            rows += found[0]
-            best += found[1]
-    return rows, best
+    return _scoring.joined(found)
 
 
 def report(config: Config, out: Path) -> list[_scoring.Row]:

@@ -121,6 +121,14 @@ def table(rows: Sequence[Mapping[str, Any]], embedding: str) -> str:
     return "\n".join(lines)
 
 
+def tables(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Those of all embeddings, the concatenation first."""
+    found = _scoring.unique(rows, "embedding")
+    return "\n\n".join(
+        table(rows, name) for name in ("UW", *corpus_to_sources.SIGNALS) if name in found
+    )
+
+
 def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Scores against k, a line for each exponent; marks where the rules are."""
     names = _scoring.unique(rows, "embedding")
@@ -156,18 +164,9 @@ def report(config: Config, out: Path) -> list[Row]:
     """Run, write and print."""
     started = time.time()
     rows = run(config, out.parent / "cache")
-    _record.write_table(out / "rows.csv", rows)
-    read = _record.read_table(out / "rows.csv")
-    names = [
-        "UW",
-        *(s for s in corpus_to_sources.SIGNALS if any(r["embedding"] == s for r in read)),
-    ]
-    text = "\n\n".join(table(read, name) for name in names)
-    _scoring.write_text(out / "table.md", text)
-    plot(read, out / "spectrum_and_k.png")
-    dtype = str(jnp.zeros(()).dtype)
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype=dtype)
-    print(f"{text}\n\n{time.time() - started:.0f} s; written to {out}")
+    _record.publish(
+        out, config, rows, started=started, table=tables, figures={"spectrum_and_k.png": plot}
+    )
     return rows
 
 

@@ -68,25 +68,23 @@ SMOKE = Config(dataclasses.replace(corpus_to_sources.SMOKE, rule="spiked"), seed
 def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.Best]]:
     """All embeddings in all tasks, seed by seed."""
     data = _scoring.tasks(config.tasks, corpus_to_sources.model(config.sources))
-    rows: list[_scoring.Row] = []
-    best: list[_scoring.Best] = []
+    found = []
     for seed in config.seeds:
         own = dataclasses.replace(config.sources, seed=seed)
         sources = corpus_to_sources.sources(own, cache)
+        store = _embeddings.Store(cache, vars(own))
         embeddings = {
             **_embeddings.single(sources),
-            **_embeddings.methods(
-                sources, METHODS, seed=seed, store=_embeddings.Store(cache, vars(own))
-            ),
+            **_embeddings.methods(sources, METHODS, seed=seed, store=store),
             **_embeddings.variants(sources),
             **_embeddings.powers(sources, config.exponents),
         }
-        found = _scoring.score(
-            embeddings, sources[0].words, data, setting=SETTING, seed=seed, draws=config.draws
+        found.append(
+            _scoring.score(
+                embeddings, sources[0].words, data, setting=SETTING, seed=seed, draws=config.draws
+            )
         )
-        rows += found[0]
-        best += found[1]
-    return rows, best
+    return _scoring.joined(found)
 
 
 def report(config: Config, out: Path) -> list[_scoring.Row]:
@@ -94,7 +92,7 @@ def report(config: Config, out: Path) -> list[_scoring.Row]:
     started = time.time()
     rows, best = run(config, out.parent / "cache")
     read = _scoring.report(config, out, rows, best, [*CELLS.values(), *OTHERS], started=started)
-    _scoring.write_text(out / "comparison.md", _scoring.compare(read, PRINTED, CELLS))
+    _record.write_text(out / "comparison.md", _scoring.compare(read, PRINTED, CELLS))
     return rows
 
 

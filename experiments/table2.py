@@ -149,7 +149,7 @@ def report(config: Config, out: Path) -> list[_scoring.Row]:
     rows, best = run(config, out.parent / "cache")
     read = _scoring.report(config, out, rows, best, [*CELLS.values(), *OTHERS], started=started)
     text = claims(read)
-    _scoring.write_text(out / "claims.md", text)
+    _record.write_text(out / "claims.md", text)
     print("\n" + text)
     return rows
 

@@ -86,8 +86,7 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
     data = _scoring.tasks(config.tasks, corpus_to_sources.model(config.sources))
     sources = corpus_to_sources.sources(config.sources, cache)
     store = _embeddings.Store(cache, vars(config.sources))
-    rows: list[_scoring.Row] = []
-    best: list[_scoring.Best] = []
+    found = []
     for pair in itertools.combinations(sources, 2):
         name = " + ".join(source.name for source in pair)
         trained = {
@@ -104,17 +103,18 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
             }
             if not unit_rows:
                 embeddings |= _embeddings.powers(pair, config.exponents)
-            found = _scoring.score(
-                embeddings,
-                sources[0].words,
-                data,
-                setting=f"{name}, unit rows" if unit_rows else name,
-                seed=config.seed,
-                draws=config.draws,
+            setting = f"{name}, unit rows" if unit_rows else name
+            found.append(
+                _scoring.score(
+                    embeddings,
+                    sources[0].words,
+                    data,
+                    setting=setting,
+                    seed=config.seed,
+                    draws=config.draws,
+                )
             )
-            rows += found[0]
-            best += found[1]
-    return rows, best
+    return _scoring.joined(found)
 
 
 def report(config: Config, out: Path) -> list[_scoring.Row]:
@@ -124,7 +124,7 @@ def report(config: Config, out: Path) -> list[_scoring.Row]:
     read = _scoring.report(config, out, rows, best, list(CELLS.values()), started=started)
     unit_rows = {(f"{pair}, unit rows", m, task): x for (pair, m, task), x in PRINTED.items()}
     for name, printed in (("comparison", PRINTED), ("comparison_unit_rows", unit_rows)):
-        _scoring.write_text(out / f"{name}.md", _scoring.compare(read, printed, CELLS))
+        _record.write_text(out / f"{name}.md", _scoring.compare(read, printed, CELLS))
     return rows
 
 

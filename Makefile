@@ -31,12 +31,12 @@ test64 test32: export OPENBLAS_NUM_THREADS = 1
 
 # In 64 bit, with every array annotation checked at run time; doctests of README and modules too.
 test64: $(READY)
-	JAX_ENABLE_X64=1 $(PYTHON) -m pytest -n 2 --dist loadgroup -q --doctest-modules --doctest-glob=README.md \
+	JAX_ENABLE_X64=1 $(PYTHON) -m pytest -n 2 -q --doctest-modules --doctest-glob=README.md \
 	    --jaxtyping-packages=jaxmeta,beartype.beartype
 
 # In 32 bit, JAX's default, without those checks: what a user runs.
 test32: $(READY)
-	JAX_ENABLE_X64=0 $(PYTHON) -m pytest -n 2 --dist loadgroup -q tests
+	JAX_ENABLE_X64=0 $(PYTHON) -m pytest -n 2 -q tests
 
 clean:
 	rm -rf $(VENV) results .pytest_cache .hypothesis .mypy_cache .ruff_cache

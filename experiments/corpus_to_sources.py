@@ -2,6 +2,7 @@ r"""From corpora to sources: their noise, spectra and dimensionalities (sections
 
     python -m experiments.corpus_to_sources             all three signals of the wiki corpus
     python -m experiments.corpus_to_sources --three     of a corpus each: wiki, news, reviews
+    python -m experiments.corpus_to_sources --words 10000     the sources of tables 2 and 3
     python -m experiments.corpus_to_sources --smoke     of generated text, in seconds
 
 GloVe's signal is $\log(1 + X)$, that of SGNS $\mathrm{PMI} - \log 3$, that of LSA
@@ -14,6 +15,7 @@ noise in twice. Steps are kept in results/cache, so a second run takes seconds.
 The paper has text8, WMT news and Amazon reviews, which are other texts than these.
 """
 
+import dataclasses
 import functools
 import resource
 import tempfile
@@ -327,9 +329,12 @@ def main() -> None:
     """Do as the command line says."""
     parser = _record.parser(__doc__)
     parser.add_argument("--three", action="store_true", help="a corpus for each source")
+    parser.add_argument("--words", type=int, help="of the vocabulary, if not 20,000")
     asked = parser.parse_args()
     config = SMOKE if asked.smoke else THREE if asked.three else Config()
     name = "corpus_to_sources_three" if asked.three else "corpus_to_sources"
+    if asked.words is not None:
+        config, name = dataclasses.replace(config, size=asked.words), f"{name}_{asked.words}"
     report(config, _record.folder(asked, name))
 
 

@@ -198,10 +198,7 @@ def markdown(
     sizes: dict[str, list[float]] = {}
     for row in own:
         sizes.setdefault(str(row["method"]), []).append(float(row["dimensions"]))
-    columns = {
-        cell: {method: mean[setting, method, *cell] for method in sizes if cell_in(mean, cell)}
-        for cell in cells
-    }
+    columns = {cell: {method: mean[setting, method, *cell] for method in sizes} for cell in cells}
     marks = {cell: _mark(best, setting, cell) for cell in cells}
     lines = [
         f"| | k | {' | '.join(heading(own, cell) for cell in cells)} |",
@@ -216,11 +213,6 @@ def markdown(
         k = f"{min(ks):.0f}" if min(ks) == max(ks) else f"{min(ks):.0f} to {max(ks):.0f}"
         lines.append(f"| {method} | {k} | {' | '.join(texts)} |")
     return "\n".join(lines)
-
-
-def cell_in(mean: Mapping[tuple[str, str, str, str], float], cell: Cell) -> bool:
-    """Whether there are scores of a task in a metric."""
-    return any(at[2:] == cell for at in mean)
 
 
 def heading(rows: Sequence[Mapping[str, Any]], cell: Cell) -> str:

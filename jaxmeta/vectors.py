@@ -52,7 +52,7 @@ from jaxtyping import Float
 
 from jaxmeta import _checks, _decimal
 from jaxmeta._files import write_whole
-from jaxmeta.corpus import _intact, _opened
+from jaxmeta.text.corpus import _intact, _opened
 from jaxmeta.progress import Progress, silent
 
 __all__ = [

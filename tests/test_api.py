@@ -25,11 +25,11 @@ from jaxmeta.autoencode import _Wiring
 WORDS = 7
 # These look at values, read files or loop on the host, so they cannot be traced.
 HOST_MODULES = (
-    jaxmeta.corpus,
-    jaxmeta.counting,
+    jaxmeta.text.corpus,
+    jaxmeta.text.counting,
     jaxmeta.eigen,
-    jaxmeta.sources,
-    jaxmeta.synthetic,
+    jaxmeta.text.sources,
+    jaxmeta.text.synthetic,
     jaxmeta.vectors,
 )
 HOST_ONLY = {

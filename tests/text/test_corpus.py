@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from jaxmeta import corpus as module
-from jaxmeta import counting
-from jaxmeta.corpus import (
+from jaxmeta.text import corpus as module
+from jaxmeta.text import counting
+from jaxmeta.text.corpus import (
     Corpus,
     Vocabulary,
     build_vocabulary,
@@ -29,7 +29,7 @@ from jaxmeta.corpus import (
     lower_words,
     union_vocabulary,
 )
-from jaxmeta.counting import (
+from jaxmeta.text.counting import (
     Counts,
     contiguous_halves,
     count_windows,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxmeta.synthetic import (
+from jaxmeta.text.synthetic import (
     LatentModel,
     expected_counts,
     latent_model,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax.test_util import check_grads
 
-from jaxmeta.signals import log_count, ppmi, shifted_pmi
+from jaxmeta.text.signals import log_count, ppmi, shifted_pmi
 
 SIGNALS = {
     "log_count": log_count,

@@ -33,14 +33,14 @@ from jaxtyping import Array, Float
 from scipy.sparse import csr_array
 
 from jaxmeta import _checks, _files
-from jaxmeta.corpus import (
+from jaxmeta.text.corpus import (
     Corpus,
     Vocabulary,
     build_vocabulary,
     intersection_vocabulary,
     paths_of,
 )
-from jaxmeta.counting import (
+from jaxmeta.text.counting import (
     Counts,
     contiguous_halves,
     count_windows,

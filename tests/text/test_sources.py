@@ -9,7 +9,8 @@ import pytest
 from helpers import IN_64_BIT, assert_close
 
 import jaxmeta
-from jaxmeta import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi, sources
+from jaxmeta import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
+from jaxmeta.text import sources
 
 pytestmark = pytest.mark.skipif(
     IN_64_BIT, reason="made of functions that both legs test; the 32-bit leg runs these"

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from jaxmeta import _checks, _files
-from jaxmeta.corpus import NO_WORD, Corpus, Vocabulary, read_tokens
+from jaxmeta.text.corpus import NO_WORD, Corpus, Vocabulary, read_tokens
 from jaxmeta.progress import Progress
 
 __all__ = [

@@ -14,10 +14,10 @@ Modules are the map: `corpus` and `counting` (text to counts), `signals` (counts
 
 from jaxmeta._files import Cache as Cache
 from jaxmeta._files import write_whole as write_whole
-from jaxmeta.alignment import Aligned as Aligned
-from jaxmeta.alignment import Coverage as Coverage
-from jaxmeta.alignment import align as align
-from jaxmeta.alignment import predict_missing as predict_missing
+from jaxmeta.files.alignment import Aligned as Aligned
+from jaxmeta.files.alignment import Coverage as Coverage
+from jaxmeta.files.alignment import align as align
+from jaxmeta.files.alignment import predict_missing as predict_missing
 from jaxmeta.autoencode import Autoencoded as Autoencoded
 from jaxmeta.autoencode import Autoencoder as Autoencoder
 from jaxmeta.autoencode import Layer as Layer
@@ -75,7 +75,7 @@ from jaxmeta.locally_linear import locally_linear as locally_linear
 from jaxmeta.locally_linear import nearest_neighbours as nearest_neighbours
 from jaxmeta.locally_linear import reconstruction_matrix as reconstruction_matrix
 from jaxmeta.locally_linear import reconstruction_weights as reconstruction_weights
-from jaxmeta.merge import merge_files as merge_files
+from jaxmeta.files.merge import merge_files as merge_files
 from jaxmeta.methods import METHODS as METHODS
 from jaxmeta.methods import Method as Method
 from jaxmeta.methods import Settings as Settings
@@ -148,12 +148,12 @@ from jaxmeta.text.synthetic import expected_counts as expected_counts
 from jaxmeta.text.synthetic import latent_model as latent_model
 from jaxmeta.text.synthetic import sample_tokens as sample_tokens
 from jaxmeta.text.synthetic import write_corpus as write_corpus
-from jaxmeta.vectors import DuplicateWords as DuplicateWords
-from jaxmeta.vectors import Vectors as Vectors
-from jaxmeta.vectors import as_vectors as as_vectors
-from jaxmeta.vectors import read_vectors as read_vectors
-from jaxmeta.vectors import to_gensim as to_gensim
-from jaxmeta.vectors import write_vectors as write_vectors
+from jaxmeta.files.vectors import DuplicateWords as DuplicateWords
+from jaxmeta.files.vectors import Vectors as Vectors
+from jaxmeta.files.vectors import as_vectors as as_vectors
+from jaxmeta.files.vectors import read_vectors as read_vectors
+from jaxmeta.files.vectors import to_gensim as to_gensim
+from jaxmeta.files.vectors import write_vectors as write_vectors
 from jaxmeta.weights import aligned_weights as aligned_weights
 from jaxmeta.weights import dimension_weights as dimension_weights
 from jaxmeta.weights import released_2020_dimension_weights as released_2020_dimension_weights

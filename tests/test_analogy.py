@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jaxmeta.evaluate.datasets import Questions
 from jaxmeta.evaluate.scores import proportion_interval
 from jaxmeta.evaluate.similarity import common_words
-from jaxmeta.vectors import Vectors, read_vectors, to_gensim
+from jaxmeta.files.vectors import Vectors, read_vectors, to_gensim
 
 module = importlib.import_module("jaxmeta.evaluate.analogy")  # the function has its name
 analogy = module.analogy

@@ -30,7 +30,7 @@ HOST_MODULES = (
     jaxmeta.eigen,
     jaxmeta.text.sources,
     jaxmeta.text.synthetic,
-    jaxmeta.vectors,
+    jaxmeta.files.vectors,
 )
 HOST_ONLY = {
     "align",

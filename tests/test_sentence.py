@@ -13,7 +13,7 @@ from jaxmeta.evaluate import sentence
 from jaxmeta.evaluate.datasets import LabelledSentences, SentencePairs, load
 from jaxmeta.evaluate.scores import correlation_interval, proportion_interval
 from jaxmeta.evaluate.sentence import centroids, entailment, relatedness, sentiment, sts
-from jaxmeta.vectors import Vectors, read_vectors
+from jaxmeta.files.vectors import Vectors, read_vectors
 
 WORDS = tuple(f"w{i}" for i in range(60))
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from jaxmeta.evaluate.datasets import WordPairs
 from jaxmeta.evaluate.scores import correlation_interval
 from jaxmeta.evaluate.similarity import common_words, similarity
-from jaxmeta.vectors import Vectors, read_vectors, to_gensim
+from jaxmeta.files.vectors import Vectors, read_vectors, to_gensim
 
 pytestmark = pytest.mark.skipif(
     jax.config.jax_enable_x64, reason="no arrays of JAX here; the 32-bit leg runs these"

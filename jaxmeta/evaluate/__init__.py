@@ -44,7 +44,7 @@ from jaxmeta.evaluate.similarity import common_words as common_words
 from jaxmeta.evaluate.similarity import similarity as similarity
 from jaxmeta.evaluate.tagging import tagging as tagging
 from jaxmeta.progress import Progress, silent
-from jaxmeta.vectors import as_vectors
+from jaxmeta.files.vectors import as_vectors
 
 Task = Callable[..., Iterable[Score]]
 

@@ -31,7 +31,7 @@ from jaxmeta.evaluate.datasets import Questions
 from jaxmeta.evaluate.scores import Score, accuracy_score, index_words, lookup
 from jaxmeta.linalg import matmul, power_of_two
 from jaxmeta.progress import Progress, silent
-from jaxmeta.vectors import as_vectors
+from jaxmeta.files.vectors import as_vectors
 
 __all__ = ["Asked", "Rule", "analogy", "paper_cos_add", "three_cos_add", "three_cos_mul"]
 

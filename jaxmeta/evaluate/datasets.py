@@ -37,7 +37,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from jaxmeta.vectors import _package
+from jaxmeta.files.vectors import _package
 
 __all__ = [
     "DATASETS",

@@ -41,7 +41,7 @@ from jaxmeta.evaluate.scores import (
 )
 from jaxmeta.evaluate.similarity import _cosines
 from jaxmeta.progress import Progress, silent
-from jaxmeta.vectors import as_vectors
+from jaxmeta.files.vectors import as_vectors
 
 __all__ = ["centroids", "entailment", "relatedness", "sentiment", "sts"]
 

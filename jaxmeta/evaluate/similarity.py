@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from jaxmeta.evaluate.datasets import WordPairs
 from jaxmeta.evaluate.scores import Score, correlation_score, index_words, lookup
-from jaxmeta.vectors import as_vectors
+from jaxmeta.files.vectors import as_vectors
 
 __all__ = ["common_words", "similarity"]
 

@@ -43,7 +43,7 @@ from jaxmeta.evaluate.datasets import TaggedText
 from jaxmeta.evaluate.scores import Score, accuracy_score, index_words, lookup
 from jaxmeta.linalg import matmul
 from jaxmeta.progress import Progress, silent
-from jaxmeta.vectors import as_vectors
+from jaxmeta.files.vectors import as_vectors
 
 __all__ = ["tagging"]
 

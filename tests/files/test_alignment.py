@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 
-from jaxmeta.alignment import align, predict_missing
-from jaxmeta.vectors import Vectors
+from jaxmeta.files.alignment import align, predict_missing
+from jaxmeta.files.vectors import Vectors
 
 WORDS = 12
 SIZES = (3, 2, 4)

@@ -21,8 +21,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxmeta import vectors as module
-from jaxmeta.vectors import (
+from jaxmeta.files import vectors as module
+from jaxmeta.files.vectors import (
     DuplicateWords,
     Vectors,
     as_vectors,

@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Real
 
 from jaxmeta import _checks
-from jaxmeta.alignment import Coverage, common_rows, coverage_of
+from jaxmeta.files.alignment import Coverage, common_rows, coverage_of
 from jaxmeta.progress import Progress, silent
-from jaxmeta.vectors import format_of, read_vectors, write_rows
+from jaxmeta.files.vectors import format_of, read_vectors, write_rows
 
 __all__ = ["merge_files"]
 
@@ -34,7 +34,7 @@ def merge_files(
 ) -> tuple[Coverage, ...]:
     r"""Write $[E_1C_1 \ldots E_NC_N]$ of the sources in `paths` to `out`; how much each covers.
 
-    Names of files tell their formats, see `jaxmeta.vectors`. `weights[j]` is a number or one for
+    Names of files tell their formats, see `jaxmeta.files.vectors`. `weights[j]` is a number or one for
     each dimension of source $j$, as in `concatenate`; None means all 1. `vocabulary` is as in
     `align`: in a union, words that a source lacks have zeros there. `dtype` is that of the result;
     None is float32, or float64 if a source is.

@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, Real
 from jaxmeta import _checks
 from jaxmeta.linalg import matmul, power_of_two
 from jaxmeta.progress import Progress, silent
-from jaxmeta.vectors import Vectors
+from jaxmeta.files.vectors import Vectors
 
 __all__ = ["Aligned", "Coverage", "align", "predict_missing"]
 
@@ -100,7 +100,7 @@ def align(
     more. For "predict" see there.
 
     >>> import numpy as np
-    >>> from jaxmeta.vectors import Vectors
+    >>> from jaxmeta.files.vectors import Vectors
     >>> first = Vectors(("a", "b"), np.array([[1.0], [2.0]]))
     >>> second = Vectors(("c", "b"), np.array([[3.0, 4.0], [5.0, 6.0]]))
     >>> print(align((first, second)).words)

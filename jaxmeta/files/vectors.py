@@ -50,7 +50,8 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from jaxmeta import _checks, _decimal
+from jaxmeta import _checks
+from jaxmeta.files import _decimal
 from jaxmeta._files import write_whole
 from jaxmeta.text.corpus import _intact, _opened
 from jaxmeta.progress import Progress, silent

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxmeta import Vectors, align, concatenate, merge_files, read_vectors, write_vectors
-from jaxmeta import vectors as module
+from jaxmeta.files import vectors as module
 
 pytestmark = pytest.mark.skipif(
     jax.config.jax_enable_x64, reason="the host's work is the same; the 32-bit leg runs these"

@@ -1,0 +1,1 @@
+"""Vectors in files, brought to the same words, and put together."""

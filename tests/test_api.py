@@ -20,7 +20,7 @@ from jax.test_util import check_grads
 
 import jaxmeta
 from jaxmeta import Layer, Spectrum
-from jaxmeta.autoencode import _Wiring
+from jaxmeta.methods.autoencode import _Wiring
 
 WORDS = 7
 # These look at values, read files or loop on the host, so they cannot be traced.

@@ -13,15 +13,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
 from jaxmeta import _checks
-from jaxmeta.autoencode import (
+from jaxmeta.methods.autoencode import (
     averaged_autoencoder,
     concatenated_autoencoder,
     decoupled_autoencoder,
 )
 from jaxmeta.combine import average, concatenate, known, rotated_average, svd_reduce
-from jaxmeta.locally_linear import locally_linear
+from jaxmeta.methods.lle import locally_linear
 from jaxmeta.noise import usvt
-from jaxmeta.one_ton import one_to_n, one_to_n_plus, released_one_to_n
+from jaxmeta.methods.one_ton import one_to_n, one_to_n_plus, released_one_to_n
 from jaxmeta.prepare import rank_weights, standardise, unit_rows
 from jaxmeta.progress import Progress
 from jaxmeta.spectral import spectrum_of

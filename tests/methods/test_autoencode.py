@@ -14,8 +14,8 @@ from jax import export
 from jax.test_util import check_grads
 from strategies import seeds
 
-from jaxmeta import autoencode
-from jaxmeta.autoencode import (
+from jaxmeta.methods import autoencode
+from jaxmeta.methods.autoencode import (
     averaged_autoencoder,
     concatenated_autoencoder,
     decoupled_autoencoder,

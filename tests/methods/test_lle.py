@@ -12,7 +12,7 @@ from hypothesis import given
 from strategies import seeds
 
 from jaxmeta import eigen
-from jaxmeta.locally_linear import (
+from jaxmeta.methods.lle import (
     best_reconstructed,
     locally_linear,
     nearest_neighbours,
@@ -271,7 +271,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(eigen, "DENSE", 64)
     monkeypatch.setattr(eigen, "SURVEY", 4)
     # The function of this name hides the module.
-    monkeypatch.setattr(sys.modules["jaxmeta.locally_linear"], "AT_ONCE", np.inf)
+    monkeypatch.setattr(sys.modules["jaxmeta.methods.lle"], "AT_ONCE", np.inf)
 
 
 def smooth(rng):
@@ -349,7 +349,7 @@ def test_dense_matrices_are_decomposed_at_once(rng, monkeypatch):
     """Both ways have the same span, and each is taken where it is the cheaper one."""
     monkeypatch.setattr(eigen, "DENSE", 64)
     monkeypatch.setattr(eigen, "SURVEY", 4)
-    module, found = sys.modules["jaxmeta.locally_linear"], []
+    module, found = sys.modules["jaxmeta.methods.lle"], []
     at_once = module._all_at_once
     monkeypatch.setattr(module, "_all_at_once", lambda *a: found.append(True) or at_once(*a))
     matrix, spans = scipy.sparse.csr_array(smooth(rng)).astype(DTYPE), []

@@ -21,7 +21,7 @@ from strategies import WORDS, embeddings, seeds
 
 from jaxmeta import pip_matrix
 from jaxmeta.combine import svd_reduce
-from jaxmeta.one_ton import OneToN, one_to_n, one_to_n_plus, released_one_to_n
+from jaxmeta.methods.one_ton import OneToN, one_to_n, one_to_n_plus, released_one_to_n
 
 KEY = jax.random.key(7)
 

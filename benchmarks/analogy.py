@@ -30,8 +30,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxmeta import Vectors, to_gensim
+from jaxmeta import Vectors
 from jaxmeta.evaluate import Questions, analogy
+from jaxmeta.files import to_gensim
 
 SECTIONS, PAIRS, QUESTIONS = 14, 32, 19_544
 TRIAL = 500

@@ -22,9 +22,9 @@ import jaxmeta
 SIZES = (736, 121, 119)
 BATCH = 128
 METHODS = {
-    "DAEME": jaxmeta.decoupled_autoencoder,
-    "CAEME": jaxmeta.concatenated_autoencoder,
-    "AAEME": jaxmeta.averaged_autoencoder,
+    "DAEME": jaxmeta.methods.decoupled_autoencoder,
+    "CAEME": jaxmeta.methods.concatenated_autoencoder,
+    "AAEME": jaxmeta.methods.averaged_autoencoder,
 }
 
 

@@ -31,17 +31,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments import _record
-from jaxmeta import (
-    Corpus,
+from jaxmeta import Corpus, ppmi
+from jaxmeta.eigen import leading_eigenpairs, multiply_by
+from jaxmeta.files import write_whole
+from jaxmeta.text import (
     Vocabulary,
     build_vocabulary,
     count_windows,
-    leading_eigenpairs,
-    multiply_by,
-    ppmi,
     random_blocks,
     symmetric_window,
-    write_whole,
 )
 
 T = TypeVar("T")

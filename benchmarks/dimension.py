@@ -81,7 +81,7 @@ def main() -> None:
     print(f"{'rule':<36}{'k':>5}{'time':>13}{'released / this':>17}")
     print(f"{'released procedure (NumPy, two SVDs)':<36}{k:>5}{slow:>11.2f} s{1:>17}")
     print(f"  ({wall:.2f} s by the clock, {processor:.2f} s of processors: the smaller counts)")
-    print("  (its k is one less than its own argmin, see jaxmeta.released_dimension)")
+    print("  (its k is one less than its own argmin, see jaxmeta.released.released_dimension)")
 
     given, signed, sigma = (jnp.asarray(x, jnp.float32) for x in (magnitudes, values, SIGMA))
     spiked = jax.jit(lambda v, s: jaxmeta.select_dimension(v, sigma=s, n=n, alpha=ALPHA))

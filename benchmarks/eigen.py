@@ -37,13 +37,13 @@ def signal(words: int) -> scipy.sparse.csr_array:
 
     def make() -> dict[str, np.ndarray]:
         corpus = jaxmeta.Corpus(archive)
-        vocabulary = jaxmeta.build_vocabulary(corpus, size=words)
-        counts = jaxmeta.count_windows(corpus, vocabulary)
-        near = jaxmeta.symmetric_window(counts.whole)
+        vocabulary = jaxmeta.text.build_vocabulary(corpus, size=words)
+        counts = jaxmeta.text.count_windows(corpus, vocabulary)
+        near = jaxmeta.text.symmetric_window(counts.whole)
         made = scipy.sparse.csr_array(jaxmeta.ppmi(near), dtype=np.float32)
         return {"data": made.data, "indices": made.indices, "indptr": made.indptr}
 
-    cache = jaxmeta.Cache(_record.ROOT / "results" / "cache")
+    cache = jaxmeta.files.Cache(_record.ROOT / "results" / "cache")
     stored = cache.arrays("ppmi", {"words": words}, make)
     parts = stored["data"], stored["indices"], stored["indptr"]
     return scipy.sparse.csr_array(parts, shape=(words, words))
@@ -68,8 +68,8 @@ def eigsh(matrix: scipy.sparse.csr_array, rank: int) -> Found:
 
 def ours(matrix: Any, rank: int) -> Found:
     """jaxmeta's."""
-    found = jaxmeta.leading_eigenpairs(
-        jaxmeta.multiply_by(matrix),
+    found = jaxmeta.eigen.leading_eigenpairs(
+        jaxmeta.eigen.multiply_by(matrix),
         n=matrix.shape[0],
         rank=rank,
         key=jax.random.key(0),
@@ -126,7 +126,7 @@ def measure(name: str, words: int, rank: int) -> dict[str, Any]:
 
 def gemm_rate(n: int, columns: int) -> float:
     """Flops a second of a float32 product, the best of three."""
-    multiply = jaxmeta.multiply_by(jnp.ones((n, n), jnp.float32))
+    multiply = jaxmeta.eigen.multiply_by(jnp.ones((n, n), jnp.float32))
     x = jnp.ones((n, columns), jnp.float32)
     multiply(x).block_until_ready()
     seconds = []

@@ -19,7 +19,8 @@ import numpy as np
 import optax
 import scipy.optimize
 
-from jaxmeta import PipQuadratic, exact_weights, pip_quadratic
+from jaxmeta import exact_weights, pip_quadratic
+from jaxmeta.quadratic import PipQuadratic
 
 SOURCES = 4
 

@@ -76,15 +76,15 @@ def measure(words: int, neighbours: int, k: int, widths: Sequence[int]) -> dict[
     sources = generate(words, widths)
     lists, near = [], 0.0
     for source in sources:
-        find = jaxmeta.nearest_neighbours.lower(source, neighbours=neighbours).compile()
+        find = jaxmeta.methods.nearest_neighbours.lower(source, neighbours=neighbours).compile()
         found, seconds = timed(find, source)
         lists.append(found)
         near += seconds
-    weigh = jaxmeta.reconstruction_weights.lower(sources, tuple(lists)).compile()
+    weigh = jaxmeta.methods.reconstruction_weights.lower(sources, tuple(lists)).compile()
     weights, weighing = timed(weigh, sources, tuple(lists))
-    matrix, joining = timed(jaxmeta.reconstruction_matrix, lists, weights)
+    matrix, joining = timed(jaxmeta.methods.reconstruction_matrix, lists, weights)
     del lists, weights
-    best, solving = timed(jaxmeta.best_reconstructed, matrix, k=k, key=jax.random.key(0))
+    best, solving = timed(jaxmeta.methods.best_reconstructed, matrix, k=k, key=jax.random.key(0))
     reached = words * flops_per_word(neighbours, widths) / weighing
     worst = float(jnp.max(best.residuals))
     return {

@@ -21,7 +21,7 @@ import numpy as np
 
 import jaxmeta
 from experiments._scoring import Embeddings
-from jaxmeta import Source
+from jaxmeta.text import Source
 
 
 class Store(NamedTuple):
@@ -67,7 +67,9 @@ def methods(
             return run()
         # Training takes minutes: a second run, or another table, need not do it again.
         key = {"method": name, **of, **store.settings}
-        kept = jaxmeta.Cache(store.folder).arrays("method", key, lambda: {"e": np.asarray(run())})
+        kept = jaxmeta.files.Cache(store.folder).arrays(
+            "method", key, lambda: {"e": np.asarray(run())}
+        )
         return kept["e"]
 
     return {name: partial(make, name) for name in names}
@@ -94,7 +96,7 @@ def _at(sources: tuple[Source, ...], alpha: float) -> Any:
 def _weighted(name: str, sources: tuple[Source, ...], unit_rows: bool) -> Any:
     parts = tuple(source.embedding for source in sources)
     if unit_rows:
-        parts = tuple(map(jaxmeta.unit_rows, parts))
+        parts = tuple(map(jaxmeta.prepare.unit_rows, parts))
     return jaxmeta.concatenate(parts, weights(name, sources))
 
 
@@ -113,14 +115,14 @@ def weights(name: str, sources: tuple[Source, ...]) -> Any:
         return weigh(pooled, values, alpha=alpha)
     if name == "DW as released":
         return tuple(
-            jaxmeta.released_dimension_weights(s.values, sigma=s.sigma, n=n, alpha=alpha)
+            jaxmeta.released.released_dimension_weights(s.values, sigma=s.sigma, n=n, alpha=alpha)
             for s in sources
         )
     released: dict[str, Callable[..., Any]] = {
-        "SW as released": jaxmeta.released_source_weights,
-        "DW as released in 2020": jaxmeta.released_2020_dimension_weights,
-        "SW as released in 2021": jaxmeta.released_2021_source_weights,
-        "DW as released in 2021": jaxmeta.released_2021_dimension_weights,
+        "SW as released": jaxmeta.released.released_source_weights,
+        "DW as released in 2020": jaxmeta.released.released_2020_dimension_weights,
+        "SW as released in 2021": jaxmeta.released.released_2021_source_weights,
+        "DW as released in 2021": jaxmeta.released.released_2021_dimension_weights,
     }
     # They read beyond the dimensions of a source; there, values are from the density.
     whole = tuple(jnp.abs(jnp.asarray(s.eigenvalues, s.values.dtype)) for s in sources)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxmeta import LatentModel
 from jaxmeta.evaluate import (
     SIMILARITY,
     TASKS,
@@ -20,6 +19,7 @@ from jaxmeta.evaluate import (
     TaggedText,
     WordPairs,
 )
+from jaxmeta.text import LatentModel
 
 PAIRS, QUESTIONS, SENTENCES, LENGTH = 400, 200, 240, 6
 

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxmeta import Cache, write_whole
+from jaxmeta.files import Cache, write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -86,7 +86,7 @@ class Best:
     """Whether the paper's test calls the difference significant."""
 
 
-def tasks(names: Sequence[str], model: jaxmeta.LatentModel | None) -> dict[str, Any]:
+def tasks(names: Sequence[str], model: jaxmeta.text.LatentModel | None) -> dict[str, Any]:
     """The data of each task, or the end of the program; of a model, where text is generated."""
     if model is not None:
         return {name: _generated.task(name, model) for name in names}
@@ -343,6 +343,6 @@ def plot(
             axes.set_yticks(range(len(methods)), list(reversed(methods)), fontsize=9)
             axes.tick_params(axis="x", labelsize=8)
         figure.supxlabel(f"points above {REFERENCE}, 95 % interval ({setting})", fontsize=10)
-        with jaxmeta.write_whole(path) as part:
+        with jaxmeta.files.write_whole(path) as part:
             figure.savefig(part, dpi=110)
         plt.close(figure)

@@ -28,7 +28,10 @@ from experiments import _record, _scoring, corpus_to_sources
 from jaxmeta.evaluate import similarity
 
 COLOURS = {"MTurk-771": _record.BLUE, "MEN": _record.GREEN, "SimLex-999": _record.VERMILION}
-FIXED = {"DAEME": jaxmeta.decoupled_autoencoder, "CAEME": jaxmeta.concatenated_autoencoder}
+FIXED = {
+    "DAEME": jaxmeta.methods.decoupled_autoencoder,
+    "CAEME": jaxmeta.methods.concatenated_autoencoder,
+}
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def run(config: Config, cache: Path) -> list[Row]:
             trained[name] = train(parts, **given)
             progress.step(f"seed {seed}: {name}")
         for k in config.sizes:
-            trained[f"AAEME {k}"] = jaxmeta.averaged_autoencoder(parts, k=k, **given)
+            trained[f"AAEME {k}"] = jaxmeta.methods.averaged_autoencoder(parts, k=k, **given)
             progress.step(f"seed {seed}: AAEME {k}")
         for name, found in trained.items():
             matrix = np.asarray(found.embedding)
@@ -150,7 +153,7 @@ def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
                 axes.axhline(mean, color=colour, ls=style, lw=1.2, label=label)
         axes.set(xlabel="dimensions of AAEME", ylabel="Pearson's correlation, times 100")
         axes.legend(frameon=False, fontsize=9, ncols=2)
-        with jaxmeta.write_whole(path) as part:
+        with jaxmeta.files.write_whole(path) as part:
             figure.savefig(part, dpi=130)
         plt.close(figure)
 

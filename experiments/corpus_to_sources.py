@@ -34,7 +34,8 @@ import numpy as np
 
 import jaxmeta
 from experiments import _record
-from jaxmeta import Corpus, Recipe, Source
+from jaxmeta import Corpus, Recipe
+from jaxmeta.text import Source
 
 SIGNALS: dict[str, Callable[..., Any]] = {
     "GloVe": jaxmeta.log_count,
@@ -111,12 +112,12 @@ class Point:
     """PIP loss by `ideal_strengths`."""
 
 
-def model(config: Config) -> jaxmeta.LatentModel | None:
+def model(config: Config) -> jaxmeta.text.LatentModel | None:
     """What text is generated from, if it is."""
     if config.tokens is None:
         return None
     assert config.size is not None
-    return jaxmeta.latent_model(config.size, rank=10, strength=0.5, seed=0)
+    return jaxmeta.text.latent_model(config.size, rank=10, strength=0.5, seed=0)
 
 
 def recipes(config: Config, generated: Path) -> list[Recipe]:
@@ -125,13 +126,15 @@ def recipes(config: Config, generated: Path) -> list[Recipe]:
     if drawn is not None:
         assert config.tokens is not None
         path = generated / "generated.txt"
-        text = jaxmeta.sample_tokens(drawn, tokens=config.tokens, documents=400, seed=1)
-        jaxmeta.write_corpus(path, drawn, text)
+        text = jaxmeta.text.sample_tokens(drawn, tokens=config.tokens, documents=400, seed=1)
+        jaxmeta.text.write_corpus(path, drawn, text)
         corpora = [Corpus(path, lines_are_documents=True)] * 3
     else:
         # Corpora with their case and punctuation still in them are read in lower case.
         corpora = [
-            Corpus(path) if path.suffix == ".zip" else Corpus(path, tokenise=jaxmeta.lower_words)
+            Corpus(path)
+            if path.suffix == ".zip"
+            else Corpus(path, tokenise=jaxmeta.text.lower_words)
             for path in _record.data(*config.corpora)
         ]
     return [Recipe(name, c, s) for (name, s), c in zip(SIGNALS.items(), corpora, strict=True)]
@@ -187,8 +190,8 @@ def curves(source: Source) -> list[Point]:
         for exponent in (alpha, 2 * alpha)
     )
     total = jnp.sum(squares)
-    predicted = jaxmeta.predicted_curve(magnitudes, strengths, alpha=alpha, total=total)
-    paper = jaxmeta.paper_curve(magnitudes, sigma=source.sigma, n=n, alpha=alpha)
+    predicted = jaxmeta.dimension.predicted_curve(magnitudes, strengths, alpha=alpha, total=total)
+    paper = jaxmeta.dimension.paper_curve(magnitudes, sigma=source.sigma, n=n, alpha=alpha)
     usvt = jaxmeta.usvt(magnitudes, sigma=source.sigma, n=n)
     columns = (np.asarray(x, np.float64) for x in (magnitudes, usvt, paper, predicted))
     return [
@@ -266,7 +269,7 @@ def plot_spectra(points: Sequence[dict], rows: Sequence[dict], path: Path) -> No
             axes.legend(frameon=False, fontsize=9)
         panels[0].set_ylim(bottom=0.5 * min(r["edge"] for r in rows))
         panels[0].set_ylabel("singular value")
-        with jaxmeta.write_whole(path) as part:
+        with jaxmeta.files.write_whole(path) as part:
             figure.savefig(part, dpi=130)
         plt.close(figure)
 
@@ -297,7 +300,7 @@ def plot_losses(points: Sequence[dict], rows: Sequence[dict], path: Path) -> Non
             axes.set_title(f"{r['source']}, {r['corpus']}")
             axes.legend(frameon=False, fontsize=9, loc="lower right")
         panels[0].set_ylabel("estimated PIP loss")
-        with jaxmeta.write_whole(path) as part:
+        with jaxmeta.files.write_whole(path) as part:
             figure.savefig(part, dpi=130)
         plt.close(figure)
 

@@ -25,8 +25,8 @@ import numpy as np
 
 import jaxmeta
 from experiments import _record, _scoring, corpus_to_sources
-from jaxmeta import Source
 from jaxmeta.evaluate import SIMILARITY, correlation_interval, similarity
+from jaxmeta.text import Source
 
 DEVELOPMENT = "MTurk-771"
 ALPHAS = tuple(i / 8 for i in range(13))
@@ -145,7 +145,7 @@ def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             axes.set(xlabel="exponent of the spectrum (the paper's: ½)", ylabel="times 100")
             axes.set_title(title, fontsize=11)
         left.legend(frameon=False, fontsize=9)
-        with jaxmeta.write_whole(path) as part:
+        with jaxmeta.files.write_whole(path) as part:
             figure.savefig(part, dpi=130)
         plt.close(figure)
 

@@ -168,7 +168,7 @@ def run(config: Config) -> tuple[list[Row], list[Loss]]:
 
 
 def _run(config: Config) -> tuple[list[Row], list[Loss]]:
-    model = jaxmeta.latent_model(
+    model = jaxmeta.text.latent_model(
         config.n, rank=config.rank, strength=config.strength, seed=config.model_seed
     )
     seeds = itertools.count(config.first_seed)
@@ -176,14 +176,14 @@ def _run(config: Config) -> tuple[list[Row], list[Loss]]:
     rows, losses = [], []
     for tokens in config.tokens:
         documents = tokens // config.document
-        expected = jaxmeta.expected_counts(
+        expected = jaxmeta.text.expected_counts(
             model, tokens=tokens, documents=documents, window=config.window
         )
         ideals = {name: signal(jnp.asarray(expected)) for name, signal in SIGNALS.items()}
         found: dict[str, list[Measured]] = defaultdict(list)
         unseen = []
         for seed in itertools.islice(seeds, config.seeds):
-            text = jaxmeta.sample_tokens(model, tokens=tokens, documents=documents, seed=seed)
+            text = jaxmeta.text.sample_tokens(model, tokens=tokens, documents=documents, seed=seed)
             counts = count_directly(text, n=config.n, window=config.window)
             unseen.append(np.mean(counts == 0))
             sources = build(model, text, window=config.window)
@@ -215,15 +215,15 @@ def count_directly(text: np.ndarray, *, n: int, window: int) -> np.ndarray:
 
 
 def build(
-    model: jaxmeta.LatentModel, text: np.ndarray, *, window: int
-) -> dict[str, dict[str, jaxmeta.Source]]:
+    model: jaxmeta.text.LatentModel, text: np.ndarray, *, window: int
+) -> dict[str, dict[str, jaxmeta.text.Source]]:
     """Sources by signal and rule, as anyone would make them of a file of text."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text"
-        jaxmeta.write_corpus(path, model, text)
+        jaxmeta.text.write_corpus(path, model, text)
         corpus = jaxmeta.Corpus(path, lines_are_documents=True)
         recipes = [jaxmeta.Recipe(name, corpus, signal) for name, signal in SIGNALS.items()]
-        sources: dict[str, dict[str, jaxmeta.Source]] = defaultdict(dict)
+        sources: dict[str, dict[str, jaxmeta.text.Source]] = defaultdict(dict)
         for rule in RULES:
             built = jaxmeta.build_sources(
                 recipes,
@@ -241,7 +241,7 @@ def build(
 def measure(
     ideal: Any,
     observed: Any,
-    sources: dict[str, jaxmeta.Source],
+    sources: dict[str, jaxmeta.text.Source],
     words: Sequence[str],
     *,
     leading: int,
@@ -285,7 +285,7 @@ def measure(
         difference=difference,
         sigma=source.sigma,
         rank=source.rank,
-        ideal_rank=int(jaxmeta.usvt_rank(clean.values, sigma=source.sigma, n=n)),
+        ideal_rank=int(jaxmeta.noise.usvt_rank(clean.values, sigma=source.sigma, n=n)),
         errors={
             name: _rms(np.asarray(x[:leading] / clean.values[:leading] - 1))
             for name, x in estimates.items()
@@ -294,7 +294,7 @@ def measure(
     )
 
 
-def _spectrum(source: jaxmeta.Source, words: Sequence[str]) -> jaxmeta.Spectrum:
+def _spectrum(source: jaxmeta.text.Source, words: Sequence[str]) -> jaxmeta.Spectrum:
     """The spectrum of a source, in the order of `words`.
 
     Sources have words by frequency, which differs between corpora. Zeros up to n change nothing,
@@ -469,7 +469,7 @@ def plot(folder: Path, figure_path: Path, *, settings: str) -> None:
             row_of_axes[0].set_ylabel(title)
             row_of_axes[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
         figure.suptitle(f"What is estimated approaches the ideal, {settings}")
-        with jaxmeta.write_whole(figure_path) as part:
+        with jaxmeta.files.write_whole(figure_path) as part:
             figure.savefig(part, dpi=110)
         plt.close(figure)
 

@@ -27,7 +27,7 @@ import jaxmeta
 from experiments import _record
 from experiments._record import Draw, Spectrum, power
 from experiments.weights_vs_oracle import strengths_at
-from jaxmeta import write_whole
+from jaxmeta.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def rules(
         ks["spiked"] = jaxmeta.select_dimension(values, sigma=sigma, n=n, alpha=alpha)
         ks["paper, closed form"] = jaxmeta.paper_dimension(values, sigma=sigma, n=n, alpha=alpha)
         if alpha == 0.5:
-            curve = jaxmeta.simulate_curve(
+            curve = jaxmeta.dimension.simulate_curve(
                 usvt[:size],
                 sigma=sigma,
                 n=n,
@@ -177,7 +177,7 @@ def rules(
             simulated = np.asarray(curve.mean)[:rank]
             ks["paper, simulated"] = 1 + jnp.argmin(jnp.asarray(simulated))
             # A k of 0, which the released code can come to, leaves nothing: 1 stands for it.
-            released = jaxmeta.released_dimension(jnp.asarray(simulated))
+            released = jaxmeta.released.released_dimension(jnp.asarray(simulated))
             ks["released"] = jnp.maximum(released, 1)
         chosen[alpha] = {rule: int(k) for rule, k in ks.items()}
     return simulated, chosen

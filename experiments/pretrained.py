@@ -73,13 +73,15 @@ class Row:
 
 
 def _scaled(source: Any) -> Any:
-    return jaxmeta.unit_frobenius(source)
+    return jaxmeta.prepare.unit_frobenius(source)
 
 
 def _standard(exponent: float) -> Callable[[Any], Any]:
     def prepare(source: Any) -> Any:
-        centred = jaxmeta.centre(jaxmeta.unit_rows(source))
-        return jaxmeta.unit_frobenius(jaxmeta.spectrum_power(centred, exponent=exponent))
+        centred = jaxmeta.prepare.centre_rows(jaxmeta.prepare.unit_rows(source))
+        return jaxmeta.prepare.unit_frobenius(
+            jaxmeta.prepare.spectrum_power(centred, exponent=exponent)
+        )
 
     return prepare
 
@@ -95,22 +97,24 @@ def _equal(sources: Any) -> Any:
 
 
 VARIANTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "default": (jaxmeta.standardise, jaxmeta.rank_weights),
+    "default": (jaxmeta.standardise, jaxmeta.weights.rank_weights),
     "as they are": (lambda e: e, _equal),
-    "unit rows": (jaxmeta.unit_rows, _equal),
+    "unit rows": (jaxmeta.prepare.unit_rows, _equal),
     "unit Frobenius norm": (_scaled, _equal),
-    "unit spectral norm": (jaxmeta.unit_spectral, _equal),
+    "unit spectral norm": (jaxmeta.prepare.unit_spectral, _equal),
     "default, equal weights": (jaxmeta.standardise, _equal),
-    "default, weights by agreement": (jaxmeta.standardise, jaxmeta.agreement_weights),
-    "default, exponent 1": (_standard(1.0), jaxmeta.rank_weights),
-    "default, exponent .75": (_standard(0.75), jaxmeta.rank_weights),
-    "default, exponent .25": (_standard(0.25), jaxmeta.rank_weights),
-    "unit PIP norm, exponent .75": (_unit_pip, jaxmeta.rank_weights),
+    "default, weights by agreement": (jaxmeta.standardise, jaxmeta.quadratic.agreement_weights),
+    "default, exponent 1": (_standard(1.0), jaxmeta.weights.rank_weights),
+    "default, exponent .75": (_standard(0.75), jaxmeta.weights.rank_weights),
+    "default, exponent .25": (_standard(0.25), jaxmeta.weights.rank_weights),
+    "unit PIP norm, exponent .75": (_unit_pip, jaxmeta.weights.rank_weights),
     "default without 2 leading directions": (
         lambda e: jaxmeta.standardise(
-            jaxmeta.remove_leading(jaxmeta.centre(jaxmeta.unit_rows(e)), count=2)
+            jaxmeta.prepare.remove_leading(
+                jaxmeta.prepare.centre_rows(jaxmeta.prepare.unit_rows(e)), count=2
+            )
         ),
-        jaxmeta.rank_weights,
+        jaxmeta.weights.rank_weights,
     ),
 }
 """How a source is prepared, and how prepared sources are weighted."""
@@ -239,7 +243,7 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
             axis.set_xlabel("points above the best file")
             axis.set_yticks(range(len(methods)), list(reversed(methods)))
         figure.tight_layout()
-        with jaxmeta.write_whole(path) as part:
+        with jaxmeta.files.write_whole(path) as part:
             figure.savefig(part, dpi=120)
         plt.close(figure)
 
@@ -250,7 +254,7 @@ def report(config: Config, out: Path) -> list[Row]:
     rows = run(config)
     _record.write_table(out / "rows.csv", rows)
     read_back = _record.read_table(out / "rows.csv")
-    with jaxmeta.write_whole(out / "table.md") as part:
+    with jaxmeta.files.write_whole(out / "table.md") as part:
         part.write_text(table(read_back) + "\n")
     plot(read_back, out / "differences.png")
     files, _ = read(config)
@@ -258,14 +262,17 @@ def report(config: Config, out: Path) -> list[Row]:
     aligned = jaxmeta.align([files[name] for name in first], names=first)
     found = jaxmeta.diagnose(aligned.sources, names=first, words=aligned.words)
     jaxmeta.plot_diagnosis(found, out / "diagnosis.png")
-    with jaxmeta.write_whole(out / "diagnosis.txt") as part:
+    with jaxmeta.files.write_whole(out / "diagnosis.txt") as part:
         part.write_text(found.report() + "\n")
     exponents = {}
     for name, vectors in files.items():
         values = jaxmeta.spectrum_of(
-            jaxmeta.centre(jaxmeta.unit_rows(jnp.asarray(vectors.matrix, jnp.float32))), alpha=1.0
+            jaxmeta.prepare.centre_rows(
+                jaxmeta.prepare.unit_rows(jnp.asarray(vectors.matrix, jnp.float32))
+            ),
+            alpha=1.0,
         ).values
-        exponents[name] = float(jaxmeta.balanced_exponent(values))
+        exponents[name] = float(jaxmeta.prepare.balanced_exponent(values))
     print(table(read_back))
     print("balanced exponents:", ", ".join(f"{n} {p:.2f}" for n, p in exponents.items()))
     print(found.verdict)

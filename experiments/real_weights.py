@@ -23,8 +23,8 @@ import jax.numpy as jnp
 
 import jaxmeta
 from experiments import _embeddings, _record, _scoring, corpus_to_sources
-from jaxmeta import Source
 from jaxmeta.evaluate import SIMILARITY
+from jaxmeta.text import Source
 
 WEIGHTS = ("UW", "SW", "DW", "DW as released", "spiked", "RIE", "ideal strengths", "aligned")
 TASKS = (*SIMILARITY, "Google", "STS14")

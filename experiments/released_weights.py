@@ -199,7 +199,7 @@ def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             axes.set_xlim(-13, 21)  # but for the intervals of RG, all is inside
         panels[0][0].set_yticks(range(len(columns)), list(reversed(labels)), fontsize=7)
         figure.supxlabel("points above unweighted concatenation, 95 % interval", fontsize=10)
-        with jaxmeta.write_whole(path) as part:
+        with jaxmeta.files.write_whole(path) as part:
             figure.savefig(part, dpi=110)
         plt.close(figure)
 

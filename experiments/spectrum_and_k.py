@@ -60,7 +60,7 @@ class Row:
     worst_coverage: float
 
 
-def dimensions(source: jaxmeta.Source, config: Config) -> dict[str, int]:
+def dimensions(source: jaxmeta.text.Source, config: Config) -> dict[str, int]:
     """k by every rule, at an exponent of ½, and those that are the same for every source."""
     values = jnp.asarray(source.eigenvalues)
     computed = len(source.spectrum.values)
@@ -155,7 +155,7 @@ def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             axes.set_title(name)
         panels[0].set_ylabel("mean of Spearman's correlations, times 100")
         panels[0].legend(title="exponent", frameon=False, fontsize=9)
-        with jaxmeta.write_whole(path) as part:
+        with jaxmeta.files.write_whole(path) as part:
             figure.savefig(part, dpi=120)
         plt.close(figure)
 

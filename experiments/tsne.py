@@ -32,8 +32,9 @@ from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
 import jaxmeta
 from experiments import _record, corpus_to_sources
-from jaxmeta import Corpus, LatentModel, Recipe, Source
+from jaxmeta import Corpus, Recipe
 from jaxmeta.evaluate import proportion_interval
+from jaxmeta.text import LatentModel, Source
 
 POSITIVE = """
 good great best better excellent beautiful happy joy love loved perfect brilliant success successful
@@ -132,10 +133,10 @@ def material(config: Config, folder: Path) -> tuple[list[Recipe], dict[str, str]
         listed |= dict.fromkeys(NEGATIVE.split(), "negative")
         return corpus_to_sources.recipes(config.sources, folder), listed
     assert config.sources.size is not None
-    model = jaxmeta.latent_model(config.sources.size, rank=4, strength=0.5, seed=0)
-    text = jaxmeta.sample_tokens(model, tokens=tokens, documents=400, seed=1)
+    model = jaxmeta.text.latent_model(config.sources.size, rank=4, strength=0.5, seed=0)
+    text = jaxmeta.text.sample_tokens(model, tokens=tokens, documents=400, seed=1)
     path = folder / "generated.txt"
-    jaxmeta.write_corpus(path, model, text)
+    jaxmeta.text.write_corpus(path, model, text)
     corpus = Corpus(path, lines_are_documents=True)
     recipes = [Recipe(name, corpus, signal) for name, signal in corpus_to_sources.SIGNALS.items()]
     coordinate = latent_coordinate(model)
@@ -230,7 +231,7 @@ def plot(points: Sequence[dict], rows: Sequence[dict], path: Path) -> None:
         last.set(xlabel="words among their own class, %", xlim=(None, 100.5))
         last.set_title("in the full space")
         last.legend(fontsize=9, loc="best")
-        with jaxmeta.write_whole(path) as part:
+        with jaxmeta.files.write_whole(path) as part:
             figure.savefig(part, dpi=130)
         plt.close(figure)
 

@@ -30,7 +30,7 @@ import numpy as np
 import jaxmeta
 from experiments import _record
 from experiments._record import Draw, Spectrum, power
-from jaxmeta import Cache, write_whole
+from jaxmeta.files import Cache, write_whole
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,9 @@ def one_source(
     for alpha, truth, strengths in zip(config.alphas, draw.strengths, estimated, strict=True):
         b = power(np.asarray(values), 2 * alpha)
         k = 1 + np.argmin(np.cumsum(b * (b - 2 * truth)))
-        released = jaxmeta.released_dimension_weights(source, sigma=sigma, n=n, alpha=alpha)
+        released = jaxmeta.released.released_dimension_weights(
+            source, sigma=sigma, n=n, alpha=alpha
+        )
         weights = {
             "UW": ones,
             "UW at the best k": np.arange(n) < k,
@@ -309,7 +311,7 @@ def several_sources(
         joined(jaxmeta.dimension_weights(x, sources, alpha=alpha)) ** 2 for x in (usvt, blocks)
     )
     released = [
-        np.nan_to_num(jaxmeta.released_dimension_weights(v, sigma=s, n=n, alpha=alpha))
+        np.nan_to_num(jaxmeta.released.released_dimension_weights(v, sigma=s, n=n, alpha=alpha))
         for v, s in zip(sources, sigmas, strict=True)
     ]
     spiked = [
@@ -338,7 +340,7 @@ def _exact(gram: np.ndarray, linear: np.ndarray, constant: float) -> np.ndarray:
     """The best squared weights; padded, so that few sizes are compiled."""
     size = len(linear)
     more = -size % 64
-    quadratic = jaxmeta.PipQuadratic(
+    quadratic = jaxmeta.quadratic.PipQuadratic(
         jnp.asarray(np.pad(gram, (0, more))),
         jnp.asarray(np.pad(linear, (0, more))),
         jnp.asarray(constant),

@@ -1,169 +1,127 @@
 """Meta word embeddings by weighted concatenation, in JAX, with the theory checked.
 
-Modules are the map: `corpus` and `counting` (text to counts), `signals` (counts to signals),
-`spectral` (signals, spectra, embeddings), `eigen` (leading eigenpairs of large signals), `noise`
-(what noise does to a spectrum, and undoing it), `pip` (the PIP loss and the dimensionality),
-`bounds` (Lemmas 1 and 2, Theorem 1 corrected, for N sources), `weights` (in closed form),
-`quadratic` (exact weights, and descent), `sources` (all of it, from corpora to source embeddings),
-`vectors` (vector files), `alignment` (to the same words) and `merge` (from files to a file),
-`prepare` (sources of unknown origin), `combine`, `one_ton`, `locally_linear` and `autoencode`
-(meta-embeddings), `methods` (all of them by name), `diagnosis` (what each source does to one),
-`evaluate` (scores in tasks), `synthetic` (text with a known ideal), `progress`, and `linalg` and
-`optimise` (what the others stand on). Their public names are also here.
+The paper is on the ground floor, a module per topic: `spectral` (signals, spectra, embeddings),
+`noise` and `shrinkage` (what noise does to a spectrum, and undoing it), `pip` (the PIP loss),
+`dimension` (how many dimensions), `bounds` (Lemmas 1 and 2, Theorem 1 corrected, for N sources),
+`weights`, `quadratic` and `weightings` (in closed form, exact, and by name), `released` (what the
+released code does), `combine` and `prepare` (meta-embeddings, and sources made fit for them).
+
+What is needed around it has rooms of its own: `text` (from corpora to sources), `files` (vectors in
+files), `methods` (what the paper compares with, all by name) and `evaluate` (scores in tasks).
+`jaxmeta.text.count_windows` and the like are reached through them. Rooms are imported when they are
+first entered, so that `import jaxmeta` takes little longer than `import jax`.
 """
 
-from jaxmeta._files import Cache as Cache
-from jaxmeta._files import write_whole as write_whole
-from jaxmeta.files.alignment import Aligned as Aligned
-from jaxmeta.files.alignment import Coverage as Coverage
-from jaxmeta.files.alignment import align as align
-from jaxmeta.files.alignment import predict_missing as predict_missing
-from jaxmeta.methods.autoencode import Autoencoded as Autoencoded
-from jaxmeta.methods.autoencode import Autoencoder as Autoencoder
-from jaxmeta.methods.autoencode import Layer as Layer
-from jaxmeta.methods.autoencode import averaged_autoencoder as averaged_autoencoder
-from jaxmeta.methods.autoencode import concatenated_autoencoder as concatenated_autoencoder
-from jaxmeta.methods.autoencode import decoupled_autoencoder as decoupled_autoencoder
-from jaxmeta.methods.autoencode import encode as encode
-from jaxmeta.bounds import BoundTerms as BoundTerms
-from jaxmeta.bounds import Lemma1 as Lemma1
-from jaxmeta.bounds import SourceOrder as SourceOrder
-from jaxmeta.bounds import best_order as best_order
-from jaxmeta.bounds import bound_terms as bound_terms
-from jaxmeta.bounds import lemma1 as lemma1
-from jaxmeta.bounds import select_sources as select_sources
-from jaxmeta.combine import RotatedAverage as RotatedAverage
-from jaxmeta.combine import average as average
-from jaxmeta.combine import concatenate as concatenate
-from jaxmeta.combine import principal_axes as principal_axes
-from jaxmeta.combine import rotate as rotate
-from jaxmeta.combine import rotated_average as rotated_average
-from jaxmeta.combine import svd_reduce as svd_reduce
-from jaxmeta.text.corpus import Corpus as Corpus
-from jaxmeta.text.corpus import Vocabulary as Vocabulary
-from jaxmeta.text.corpus import build_vocabulary as build_vocabulary
-from jaxmeta.text.corpus import given_vocabulary as given_vocabulary
-from jaxmeta.text.corpus import intersection_vocabulary as intersection_vocabulary
-from jaxmeta.text.corpus import lower_words as lower_words
-from jaxmeta.text.corpus import union_vocabulary as union_vocabulary
-from jaxmeta.text.corpus import whitespace as whitespace
-from jaxmeta.text.counting import Counts as Counts
-from jaxmeta.text.counting import contiguous_halves as contiguous_halves
-from jaxmeta.text.counting import count_windows as count_windows
-from jaxmeta.text.counting import inverse_distance as inverse_distance
-from jaxmeta.text.counting import load_counts as load_counts
-from jaxmeta.text.counting import random_blocks as random_blocks
-from jaxmeta.text.counting import released_window as released_window
-from jaxmeta.text.counting import save_counts as save_counts
-from jaxmeta.text.counting import symmetric_window as symmetric_window
-from jaxmeta.diagnosis import Diagnosis as Diagnosis
-from jaxmeta.diagnosis import Part as Part
-from jaxmeta.diagnosis import cosine_shares as cosine_shares
-from jaxmeta.diagnosis import diagnose as diagnose
-from jaxmeta.diagnosis import disagreement as disagreement
-from jaxmeta.diagnosis import plot_diagnosis as plot_diagnosis
-from jaxmeta.eigen import Density as Density
-from jaxmeta.eigen import Eigenpairs as Eigenpairs
-from jaxmeta.eigen import eigenvalue_density as eigenvalue_density
-from jaxmeta.eigen import leading_eigenpairs as leading_eigenpairs
-from jaxmeta.eigen import multiply_by as multiply_by
-from jaxmeta.linalg import principal_sines as principal_sines
-from jaxmeta.linalg import procrustes as procrustes
-from jaxmeta.methods.lle import LocallyLinear as LocallyLinear
-from jaxmeta.methods.lle import best_reconstructed as best_reconstructed
-from jaxmeta.methods.lle import locally_linear as locally_linear
-from jaxmeta.methods.lle import nearest_neighbours as nearest_neighbours
-from jaxmeta.methods.lle import reconstruction_matrix as reconstruction_matrix
-from jaxmeta.methods.lle import reconstruction_weights as reconstruction_weights
-from jaxmeta.files.merge import merge_files as merge_files
-from jaxmeta.methods.registry import METHODS as METHODS
-from jaxmeta.methods.registry import Method as Method
-from jaxmeta.methods.registry import Settings as Settings
-from jaxmeta.methods.registry import meta_embedding as meta_embedding
-from jaxmeta.noise import Strengths as Strengths
-from jaxmeta.noise import complete_spectrum as complete_spectrum
-from jaxmeta.noise import debias as debias
-from jaxmeta.noise import effective_rank as effective_rank
-from jaxmeta.noise import ideal_strengths as ideal_strengths
-from jaxmeta.noise import noise_std as noise_std
-from jaxmeta.noise import overlap as overlap
-from jaxmeta.noise import released_noise_std as released_noise_std
-from jaxmeta.noise import rotation_invariant as rotation_invariant
-from jaxmeta.noise import rotation_invariant_rectangular as rotation_invariant_rectangular
-from jaxmeta.noise import spiked_strengths as spiked_strengths
-from jaxmeta.noise import usvt as usvt
-from jaxmeta.noise import usvt_rank as usvt_rank
-from jaxmeta.methods.one_ton import OneToN as OneToN
-from jaxmeta.methods.one_ton import one_to_n as one_to_n
-from jaxmeta.methods.one_ton import one_to_n_plus as one_to_n_plus
-from jaxmeta.methods.one_ton import released_one_to_n as released_one_to_n
-from jaxmeta.optimise import Minimum as Minimum
-from jaxmeta.optimise import minimise as minimise
-from jaxmeta.optimise import non_negative as non_negative
-from jaxmeta.optimise import simplex as simplex
-from jaxmeta.pip import SimulatedCurve as SimulatedCurve
-from jaxmeta.pip import best_dimension as best_dimension
-from jaxmeta.pip import paper_curve as paper_curve
-from jaxmeta.pip import paper_dimension as paper_dimension
-from jaxmeta.pip import pip_curve as pip_curve
-from jaxmeta.pip import pip_loss as pip_loss
-from jaxmeta.pip import pip_matrix as pip_matrix
-from jaxmeta.pip import predicted_curve as predicted_curve
-from jaxmeta.pip import released_dimension as released_dimension
-from jaxmeta.pip import select_dimension as select_dimension
-from jaxmeta.pip import simulate_curve as simulate_curve
-from jaxmeta.prepare import agreement_weights as agreement_weights
-from jaxmeta.prepare import balanced_exponent as balanced_exponent
-from jaxmeta.prepare import centre as centre
-from jaxmeta.prepare import rank_weights as rank_weights
-from jaxmeta.prepare import remove_leading as remove_leading
-from jaxmeta.prepare import spectrum_power as spectrum_power
-from jaxmeta.prepare import standardise as standardise
-from jaxmeta.prepare import unit_frobenius as unit_frobenius
-from jaxmeta.prepare import unit_rows as unit_rows
-from jaxmeta.prepare import unit_spectral as unit_spectral
-from jaxmeta.progress import ProgressBar as ProgressBar
-from jaxmeta.quadratic import PipQuadratic as PipQuadratic
-from jaxmeta.quadratic import Solution as Solution
-from jaxmeta.quadratic import exact_weights as exact_weights
-from jaxmeta.quadratic import gradient_weights as gradient_weights
-from jaxmeta.quadratic import per_source as per_source
-from jaxmeta.quadratic import pip_quadratic as pip_quadratic
-from jaxmeta.quadratic import quadratic_loss as quadratic_loss
-from jaxmeta.text.signals import log_count as log_count
-from jaxmeta.text.signals import ppmi as ppmi
-from jaxmeta.text.signals import shifted_pmi as shifted_pmi
-from jaxmeta.text.sources import RULES as RULES
-from jaxmeta.text.sources import Recipe as Recipe
-from jaxmeta.text.sources import Source as Source
-from jaxmeta.text.sources import build_sources as build_sources
-from jaxmeta.spectral import Spectrum as Spectrum
-from jaxmeta.spectral import blocks as blocks
-from jaxmeta.spectral import decompose as decompose
-from jaxmeta.spectral import embed as embed
-from jaxmeta.spectral import spectrum_of as spectrum_of
-from jaxmeta.spectral import validate as validate
-from jaxmeta.text.synthetic import LatentModel as LatentModel
-from jaxmeta.text.synthetic import expected_counts as expected_counts
-from jaxmeta.text.synthetic import latent_model as latent_model
-from jaxmeta.text.synthetic import sample_tokens as sample_tokens
-from jaxmeta.text.synthetic import write_corpus as write_corpus
-from jaxmeta.files.vectors import DuplicateWords as DuplicateWords
-from jaxmeta.files.vectors import Vectors as Vectors
-from jaxmeta.files.vectors import as_vectors as as_vectors
-from jaxmeta.files.vectors import read_vectors as read_vectors
-from jaxmeta.files.vectors import to_gensim as to_gensim
-from jaxmeta.files.vectors import write_vectors as write_vectors
-from jaxmeta.weights import aligned_weights as aligned_weights
-from jaxmeta.weights import dimension_weights as dimension_weights
-from jaxmeta.weights import released_2020_dimension_weights as released_2020_dimension_weights
-from jaxmeta.weights import released_2021_dimension_weights as released_2021_dimension_weights
-from jaxmeta.weights import released_2021_source_weights as released_2021_source_weights
-from jaxmeta.weights import released_dimension_weights as released_dimension_weights
-from jaxmeta.weights import released_source_weights as released_source_weights
-from jaxmeta.weights import shrinkage_weights as shrinkage_weights
-from jaxmeta.weights import source_weights as source_weights
-from jaxmeta.weights import strength_weights as strength_weights
-from jaxmeta.weights import sum_to_one as sum_to_one
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from jaxmeta.bounds import bound_terms
+from jaxmeta.combine import average, concatenate, svd_reduce
+from jaxmeta.dimension import RULES, best_dimension, paper_dimension, select_dimension
+from jaxmeta.linalg import procrustes
+from jaxmeta.noise import debias, noise_std, usvt
+from jaxmeta.pip import pip_curve, pip_loss
+from jaxmeta.prepare import standardise
+from jaxmeta.progress import ProgressBar
+from jaxmeta.quadratic import exact_weights, pip_quadratic
+from jaxmeta.shrinkage import ideal_strengths, rotation_invariant
+from jaxmeta.spectral import Spectrum, decompose, embed, spectrum_of, validate
+from jaxmeta.weightings import WEIGHTINGS, Observed, weigh
+from jaxmeta.weights import (
+    aligned_weights,
+    dimension_weights,
+    shrinkage_weights,
+    source_weights,
+    strength_weights,
+)
+
+if TYPE_CHECKING:
+    from jaxmeta import evaluate, files, methods, text
+    from jaxmeta.diagnosis import diagnose
+    from jaxmeta.files import Vectors, align, merge_files, read_vectors, write_vectors
+    from jaxmeta.methods import METHODS, Settings, meta_embedding
+    from jaxmeta.optimise import gradient_weights
+    from jaxmeta.plot import plot_diagnosis
+    from jaxmeta.text import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "METHODS",
+    "RULES",
+    "WEIGHTINGS",
+    "Corpus",
+    "Observed",
+    "ProgressBar",
+    "Recipe",
+    "Settings",
+    "Spectrum",
+    "Vectors",
+    "align",
+    "aligned_weights",
+    "average",
+    "best_dimension",
+    "bound_terms",
+    "build_sources",
+    "concatenate",
+    "debias",
+    "decompose",
+    "diagnose",
+    "dimension_weights",
+    "embed",
+    "evaluate",
+    "exact_weights",
+    "files",
+    "gradient_weights",
+    "ideal_strengths",
+    "log_count",
+    "merge_files",
+    "meta_embedding",
+    "methods",
+    "noise_std",
+    "paper_dimension",
+    "pip_curve",
+    "pip_loss",
+    "pip_quadratic",
+    "plot_diagnosis",
+    "ppmi",
+    "procrustes",
+    "read_vectors",
+    "rotation_invariant",
+    "select_dimension",
+    "shifted_pmi",
+    "shrinkage_weights",
+    "source_weights",
+    "spectrum_of",
+    "standardise",
+    "strength_weights",
+    "svd_reduce",
+    "text",
+    "usvt",
+    "validate",
+    "weigh",
+    "write_vectors",
+]
+
+_ROOMS = {
+    "diagnosis": ("diagnose",),
+    "evaluate": (),
+    "files": ("Vectors", "align", "merge_files", "read_vectors", "write_vectors"),
+    "methods": ("METHODS", "Settings", "meta_embedding"),
+    "optimise": ("gradient_weights",),
+    "plot": ("plot_diagnosis",),
+    "text": ("Corpus", "Recipe", "build_sources", "log_count", "ppmi", "shifted_pmi"),
+}
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"jaxmeta.{name}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"jaxmeta.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'jaxmeta' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,12 +1,15 @@
-"""Checks of what shapes and dtypes alone can tell.
+"""Checks of arguments, with one wording: the argument, what came, what was expected, what to do.
 
-They run while a function is traced, so they cost nothing per call. Every message has one form:
-the argument, what came, what was expected, what to do. Wrong *values* (NaN, a negative or unsorted
-spectrum) cannot be seen here; they give NaN, and `jaxmeta.validate` names them on the host.
+Shapes and dtypes are looked at while a function is traced, which costs nothing per call. Wrong
+*values* (NaN, a negative or unsorted spectrum) are seen only where there are values: `checked`
+looks before it compiles, and under a trace the same faults give NaN.
 """
 
-from collections.abc import Sequence, Sized
-from typing import Any
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Collection, Sequence, Sized
+from typing import Any, NoReturn, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +17,18 @@ import numpy as np
 
 __all__ = [
     "array",
+    "checked",
     "count",
     "descending",
     "embeddings",
+    "fail",
     "integer",
+    "is_sparse",
     "not_negative",
     "numbers_per_source",
+    "offsets",
+    "one_of",
+    "package",
     "positive",
     "present",
     "same_rows",
@@ -29,11 +38,51 @@ __all__ = [
     "strengths",
 ]
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 _RANKS = {0: "a scalar", 1: "a vector", 2: "a matrix"}
 
 
-def _fail(name: str, got: str, expected: str, remedy: str, error: type[Exception] = ValueError):
-    raise error(f"{name}: got {got}, expected {expected}; {remedy}.")
+def fail(
+    name: str, got: str, expected: str, do: str, error: type[Exception] = ValueError
+) -> NoReturn:
+    """Raise `error` in the one wording that all errors of the library have."""
+    raise error(f"{name}: got {got}, expected {expected}; {do}.")
+
+
+def checked(check: Callable[..., None], *, static: Sequence[str] = ()):
+    """Decorate a function to run `check` on its arguments, and then itself compiled.
+
+    Values can be looked at before a trace and not within, so `check` stands outside of `jit`.
+    """
+
+    def decorate(function: Function) -> Function:
+        compiled = jax.jit(function, static_argnames=static)
+
+        @functools.wraps(function)
+        def call(*arguments, **settings):
+            check(*arguments, **settings)
+            return compiled(*arguments, **settings)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def package(name: str, extra: str) -> Any:
+    """A package that is installed with an extra, or an error that names the extra."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"{name}: got no such package, expected it for this; pip install 'jaxmeta[{extra}]'."
+        ) from error
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether `value` is a SciPy sparse matrix: it is none if nobody has imported them yet."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and module.issparse(value)
 
 
 def _describe(value: Any) -> str:
@@ -46,14 +95,14 @@ def array(name: str, value: Any, ndim: int) -> None:
     """`value` is a non-empty float32 or float64 array with `ndim` axes."""
     expected = f"{_RANKS[ndim]} (an array with {ndim} axes)"
     if not hasattr(value, "shape"):
-        _fail(name, _describe(value), expected, "convert it with jnp.asarray", TypeError)
+        fail(name, _describe(value), expected, "convert it with jnp.asarray", TypeError)
     if value.ndim != ndim:
-        _fail(name, _describe(value), expected, "reshape it, or use jax.vmap over a batch")
+        fail(name, _describe(value), expected, "reshape it, or use jax.vmap over a batch")
     if value.dtype not in (jnp.float32, jnp.float64):
         cast = "cast it with .astype(jnp.float32)"
-        _fail(name, f"dtype {value.dtype}", "float32 or float64", cast, TypeError)
+        fail(name, f"dtype {value.dtype}", "float32 or float64", cast, TypeError)
     if 0 in value.shape:
-        _fail(name, _describe(value), "at least one entry", "drop empty arrays")
+        fail(name, _describe(value), "at least one entry", "drop empty arrays")
 
 
 def scalar(name: str, value: Any) -> None:
@@ -61,34 +110,40 @@ def scalar(name: str, value: Any) -> None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return
     if not hasattr(value, "shape"):
-        _fail(name, _describe(value), "one number", "pass a float", TypeError)
+        fail(name, _describe(value), "one number", "pass a float", TypeError)
     if value.shape != ():
-        _fail(name, _describe(value), "one number", "use jax.vmap to try several at once")
+        fail(name, _describe(value), "one number", "use jax.vmap to try several at once")
 
 
 def integer(name: str, value: Any, *, least: int, most: int | None = None, of: str = "") -> None:
     """`value` is an int from `least` on, up to `most` if given; `of` says what sets that end."""
     if isinstance(value, bool) or not isinstance(value, int):
-        _fail(name, _describe(value), "an int", "sizes are static: pass a Python int", TypeError)
+        fail(name, _describe(value), "an int", "sizes are static: pass a Python int", TypeError)
     if most is None:
         if value < least:
-            _fail(name, str(value), f"at least {least}", f"pass {least} or more")
+            fail(name, str(value), f"at least {least}", f"pass {least} or more")
     elif not least <= value <= most:
-        _fail(name, str(value), f"{least} to {most}", f"{of} has {most}")
+        fail(name, str(value), f"{least} to {most}", f"{of} has {most}")
 
 
-def not_negative(name: str, value: Any) -> None:
+def not_negative(name: str, value: Any, do: str = "estimate it with noise_std") -> None:
     """`value` is one number that, where it can be seen, is not negative and not NaN."""
     scalar(name, value)
     if not isinstance(value, jax.core.Tracer) and not value >= 0:
-        _fail(name, str(value), "a number that is not negative", "estimate it with noise_std")
+        fail(name, str(value), "a number that is not negative", do)
 
 
-def positive(name: str, value: Any, remedy: str = "estimate it with noise_std") -> None:
+def positive(name: str, value: Any, do: str = "estimate it with noise_std") -> None:
     """`value` is one number that, where it can be seen, is above 0."""
     scalar(name, value)
     if not isinstance(value, jax.core.Tracer) and not value > 0:
-        _fail(name, str(value), "a number above 0", remedy)
+        fail(name, str(value), "a number above 0", do)
+
+
+def one_of(name: str, value: Any, choices: Collection[str]) -> None:
+    """`value` is one of the names in `choices`."""
+    if value not in choices:
+        fail(name, repr(value), f"one of {', '.join(map(repr, choices))}", "choose one")
 
 
 def descending(name: str, values: Any) -> None:
@@ -100,7 +155,7 @@ def descending(name: str, values: Any) -> None:
     if wrong.any():
         i = int(np.argmax(wrong))
         expected = "descending numbers that are not negative"
-        _fail(f"{name}[{i}]", str(values[i]), expected, "sort by magnitude, as decompose does")
+        fail(f"{name}[{i}]", str(values[i]), expected, "sort by magnitude, as decompose does")
 
 
 def strengths(name: str, given: Any, values: Any) -> None:
@@ -109,16 +164,24 @@ def strengths(name: str, given: Any, values: Any) -> None:
     array(name, given, 1)
     if given.shape != values.shape:
         expected = f"{values.shape[0]}, one per value"
-        _fail(name, str(given.shape[0]), expected, "estimate them from the same values")
+        fail(name, str(given.shape[0]), expected, "estimate them from the same values")
+
+
+def offsets(values: Any) -> None:
+    """`values` are counts by offset, one sparse array for each."""
+    if not isinstance(values, Sequence) or len(values) == 0:
+        got = "none" if isinstance(values, Sequence) else f"a {type(values).__name__}"
+        do = "pass counts.whole, or one of its parts"
+        fail("offsets", got, "a tuple with one sparse array per offset", do)
 
 
 def sizes(name: str, values: Any) -> None:
     """`values` is a tuple of positive ints, one per source."""
     if not values:
-        _fail(name, "no size", "one per source", "pass at least one")
+        fail(name, "no size", "one per source", "pass at least one")
     for j, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            _fail(f"{name}[{j}]", str(value), "an int of at least 1", "pass the sources' widths")
+            fail(f"{name}[{j}]", str(value), "an int of at least 1", "pass the sources' widths")
 
 
 def same_rows(**arrays: Any) -> None:
@@ -127,7 +190,7 @@ def same_rows(**arrays: Any) -> None:
     if len(set(rows.values())) > 1:
         got = ", ".join(f"{n} rows in {name}" for name, n in rows.items())
         names = " and ".join(rows)
-        _fail(names, got, "the same words in the same order", "align the vocabularies first")
+        fail(names, got, "the same words in the same order", "align the vocabularies first")
 
 
 def sources(name: str, values: Any, kind: type | None = None) -> None:
@@ -136,24 +199,14 @@ def sources(name: str, values: Any, kind: type | None = None) -> None:
     expected = f"a tuple with one {what} per source"
     single = hasattr(values, "shape") or (kind is not None and isinstance(values, kind))
     if single or not isinstance(values, Sequence):
-        _fail(
-            name,
-            _describe(values),
-            expected,
-            "put a single source in a tuple: (source,)",
-            TypeError,
-        )
+        do = "put a single source in a tuple: (source,)"
+        fail(name, _describe(values), expected, do, TypeError)
     if not values:
-        _fail(name, "no source", expected, "pass at least one")
+        fail(name, "no source", expected, "pass at least one")
     for j, value in enumerate(values):
         if kind is not None and not isinstance(value, kind):
-            _fail(
-                f"{name}[{j}]",
-                _describe(value),
-                f"a {what}",
-                "see spectrum_of and decompose",
-                TypeError,
-            )
+            do = "see spectrum_of and decompose"
+            fail(f"{name}[{j}]", _describe(value), f"a {what}", do, TypeError)
 
 
 def embeddings(name: str, values: Any) -> None:
@@ -167,37 +220,30 @@ def embeddings(name: str, values: Any) -> None:
 def present(value: Any, *shape: int) -> None:
     """`value` is an array of bool: which words there are, of one source or of each."""
     index, whose = ("w", "the source") if len(shape) == 1 else ("w, j", "source j")
-    remedy = f"pass present[{index}], whether {whose} has word w"
+    do = f"pass present[{index}], whether {whose} has word w"
     if getattr(value, "dtype", None) != jnp.bool_:
         got = f"dtype {value.dtype}" if hasattr(value, "dtype") else _describe(value)
-        _fail("present", got, "an array of bool", remedy, TypeError)
+        fail("present", got, "an array of bool", do, TypeError)
     if value.shape != shape:
-        _fail("present", f"shape {value.shape}", str(shape), remedy)
+        fail("present", f"shape {value.shape}", str(shape), do)
 
 
 def count(name: str, values: Sized, expected: int) -> None:
     """There is one entry of `values` per source."""
     if len(values) != expected:
-        _fail(name, f"{len(values)} entries", f"{expected}, one per source", "pass one per source")
+        fail(name, f"{len(values)} entries", f"{expected}, one per source", "pass one per source")
 
 
 def numbers_per_source(name: str, values: Any, sizes: Sequence[int]) -> None:
     """`values[j]` is a number, or one number for each of the `sizes[j]` dimensions of source j."""
+    expected = f"{len(sizes)} entries, one per source"
     if not (hasattr(values, "shape") or isinstance(values, Sequence)):
-        _fail(
-            name,
-            _describe(values),
-            f"{len(sizes)} entries, one per source",
-            "pass a tuple",
-            TypeError,
-        )
+        fail(name, _describe(values), expected, "pass a tuple", TypeError)
     if getattr(values, "ndim", 1) == 0:
-        _fail(name, "a scalar", f"{len(sizes)} entries, one per source", "pass a tuple")
+        fail(name, "a scalar", expected, "pass a tuple")
     count(name, values, len(sizes))
     for j, (value, size) in enumerate(zip(values, sizes, strict=True)):
         shape = jnp.shape(value)
         if shape not in ((), (size,)):
-            got = f"shape {shape}"
-            _fail(
-                f"{name}[{j}]", got, f"() or ({size},)", "pass a scalar or one weight per dimension"
-            )
+            do = "pass a scalar or one weight per dimension"
+            fail(f"{name}[{j}]", f"shape {shape}", f"() or ({size},)", do)

@@ -34,12 +34,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int, Real
+from jaxtyping import Array, Float, Int
 
-from jaxmeta import _checks, spectral
+from jaxmeta import _checks
+from jaxmeta._types import Numbers, Scalar, Weights
 from jaxmeta.linalg import matmul, norm, power_of_two, principal_sines, residual, safe_sqrt
 from jaxmeta.pip import pip_loss
-from jaxmeta.spectral import Spectrum, blocks, power
+from jaxmeta.spectral import Spectrum, check_spectrum, power, split_by_source
 
 __all__ = [
     "BoundTerms",
@@ -127,10 +128,10 @@ def lemma1(x: Float[Array, "n k"], y: Float[Array, "n k"]) -> Lemma1:
 def bound_terms(
     ideal: Spectrum,
     sources: Sequence[Spectrum],
-    weights: Sequence[Real[Array, "..."] | float] | Real[Array, " N"] | None = None,
+    weights: Weights | None = None,
     *,
-    alpha: Real[Array, ""] | float,
-    source_alphas: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    alpha: Scalar,
+    source_alphas: Numbers | None = None,
 ) -> BoundTerms:
     r"""The terms of the corrected Theorem 1 for any number of sources.
 
@@ -171,10 +172,10 @@ def bound_terms(
 def best_order(
     ideal: Spectrum,
     sources: Sequence[Spectrum],
-    weights: Sequence[Real[Array, "..."] | float] | Real[Array, " N"] | None = None,
+    weights: Weights | None = None,
     *,
-    alpha: Real[Array, ""] | float,
-    source_alphas: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    alpha: Scalar,
+    source_alphas: Numbers | None = None,
 ) -> SourceOrder:
     r"""The order of the sources that makes the tight bound smallest.
 
@@ -218,7 +219,7 @@ def select_sources(
     sources: Sequence[Spectrum],
     *,
     count: int,
-    alpha: Real[Array, ""] | float,
+    alpha: Scalar,
 ) -> Int[Array, " count"]:
     r"""The `count` sources with the smallest directional variance, best first (section 3.3).
 
@@ -231,7 +232,7 @@ def select_sources(
     variances = []
     for size, source in zip(sizes, sources, strict=True):
         direction = bound_terms(ideal, (source,), alpha=alpha).direction_exact[0]
-        (values,) = blocks(ideal.values, sizes=(size,))
+        (values,) = split_by_source(ideal.values, sizes=(size,))
         strength = norm(power(values, 2 * jnp.asarray(alpha, values.dtype)))
         variances.append(
             jnp.where(strength == 0, 0, direction / jnp.where(strength == 0, 1, strength))
@@ -241,10 +242,10 @@ def select_sources(
 
 def _check(ideal: Spectrum, sources: Sequence[Spectrum]) -> tuple[int, ...]:
     """Check both, and return the sizes of the sources."""
-    spectral.check("ideal", ideal)
+    check_spectrum("ideal", ideal)
     _checks.sources("sources", sources, Spectrum)
     for j, source in enumerate(sources):
-        spectral.check(f"sources[{j}]", source)
+        check_spectrum(f"sources[{j}]", source)
         _checks.same_rows(
             **{"ideal.vectors": ideal.vectors, f"sources[{j}].vectors": source.vectors}
         )
@@ -264,7 +265,7 @@ def _strengths(ideal, sources, weights, alpha, source_alphas):
     dtype = ideal.values.dtype
     cast = partial(jnp.asarray, dtype=dtype)
     strength = power(ideal.values, 2 * cast(alpha))
-    a = blocks(strength, sizes=tuple(sizes))
+    a = split_by_source(strength, sizes=tuple(sizes))
     b = [  # not c**2 times the rest: a large weight of a weak source would overflow
         cast(c) * (cast(c) * power(source.values, 2 * cast(source_alpha)))
         for c, source, source_alpha in zip(weights, sources, source_alphas, strict=True)

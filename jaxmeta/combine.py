@@ -17,34 +17,36 @@ values, and those of value 0, are not unique, and some are returned. What does n
 choice, such as inner products and losses, has the right value and the right derivatives even there.
 """
 
-from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Real
+from jaxtyping import Array, Float
 
 from jaxmeta import _checks
-from jaxmeta.linalg import matmul, power_of_two, procrustes, safe_sqrt
-from jaxmeta.spectral import fix_signs
+from jaxmeta._types import Present, Sources, Weights
+from jaxmeta.linalg import matmul, procrustes, right_axes, safe_ratio
 
 __all__ = [
+    "OneToN",
     "RotatedAverage",
     "average",
     "concatenate",
+    "known",
     "principal_axes",
-    "rotate",
+    "rotate_onto",
     "rotated_average",
+    "split_columns",
     "svd_reduce",
 ]
 
 
 @jax.jit
 def concatenate(
-    sources: Sequence[Float[Array, "n _"]],
-    weights: Sequence[Real[Array, "..."] | float] | Real[Array, " N"] | None = None,
+    sources: Sources,
+    weights: Weights | None = None,
 ) -> Float[Array, "n K"]:
     r"""Weighted concatenation $\hat E = [E_1 C_1 \ldots E_N C_N]$ (Eqs. 4 and 6).
 
@@ -69,9 +71,7 @@ def concatenate(
 
 
 @jax.jit
-def average(
-    sources: Sequence[Float[Array, "n _"]], *, present: Bool[Array, "n N"] | None = None
-) -> Float[Array, "n _"]:
+def average(sources: Sources, *, present: Present | None = None) -> Float[Array, "n _"]:
     r"""Mean of the sources, AVG, each padded with zeros to the width of the widest.
 
     The mean for a word is over the sources that have it. Inner products of the mean contain those
@@ -117,11 +117,11 @@ def principal_axes(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
 
 @jax.jit(static_argnames="k")
 def svd_reduce(
-    sources: Sequence[Float[Array, "n _"]],
+    sources: Sources,
     *,
     k: int,
-    weights: Sequence[Real[Array, "..."] | float] | Real[Array, " N"] | None = None,
-    present: Bool[Array, "n N"] | None = None,
+    weights: Weights | None = None,
+    present: Present | None = None,
 ) -> Float[Array, "n k"]:
     r"""The concatenation in `k` dimensions: $U_kS_k = CV_k$, for $C = [E_1C_1 \ldots E_NC_N]$.
 
@@ -143,39 +143,8 @@ def svd_reduce(
     return matmul(whole, right_axes(whole, k))
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(1,))
-def right_axes(x: Float[Array, "n m"], k: int) -> Float[Array, "m k"]:
-    """The k leading right singular vectors v of x, with the signs for which x v has its own."""
-    _, _, vt = jnp.linalg.svd(jnp.linalg.qr(x, mode="r"))
-    v = vt[:k].T
-    image = matmul(x, v)
-    flipped = jnp.any(fix_signs(image) != image, axis=0, keepdims=True)
-    return jnp.where(flipped, -v, v)
-
-
-@right_axes.defjvp
-def _right_axes_jvp(k, primals, tangents):
-    (x,), (dx,) = primals, tangents
-    v = right_axes(x, x.shape[1])
-    scale = power_of_two(jnp.max(jnp.abs(x)))
-    image, change = matmul(x, v) / scale, matmul(dx, v) / scale
-    product = matmul(image.T, change)
-    values = safe_sqrt(jnp.sum(image**2, axis=0))
-    here, there = values[None, :k], values[:, None]
-    # Axes of one value may turn among themselves: nothing that is unique depends on how.
-    apart = jnp.abs(here - there) > rounding(x) * jnp.max(values)
-    gap = jnp.where(apart, (here - there) * (here + there), 1)
-    turn = jnp.where(apart, (product + product.T)[:, :k] / gap, 0)
-    return v[:, :k], matmul(v, turn)
-
-
-def rounding(x: Float[Array, "n m"]) -> float:
-    """What singular values of x are uncertain by, relative to the largest."""
-    return float(4 * x.shape[1] ** 0.5 * jnp.finfo(x.dtype).eps)
-
-
 @jax.jit
-def rotate(source: Float[Array, "n k"], reference: Float[Array, "n m"]) -> Float[Array, "n m"]:
+def rotate_onto(source: Float[Array, "n k"], reference: Float[Array, "n m"]) -> Float[Array, "n m"]:
     r"""`source` rotated onto `reference`: $E\,\arg\max_Q\langle E_{ref}, EQ\rangle$.
 
     For averages of sources, and for weights of single dimensions, which mean something only in a
@@ -186,7 +155,7 @@ def rotate(source: Float[Array, "n k"], reference: Float[Array, "n m"]) -> Float
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[1.0, 0.0], [0.0, 2.0]])
-    >>> print(rotate(e[:, ::-1], e).round(5))
+    >>> print(rotate_onto(e[:, ::-1], e).round(5))
     [[1. 0.]
      [0. 2.]]
     """
@@ -209,9 +178,9 @@ class RotatedAverage(NamedTuple):
 
 @jax.jit(static_argnames="steps")
 def rotated_average(
-    sources: Sequence[Float[Array, "n _"]],
+    sources: Sources,
     *,
-    present: Bool[Array, "n N"] | None = None,
+    present: Present | None = None,
     steps: int = 20,
 ) -> RotatedAverage:
     r"""Mean of the sources after rotations that bring them as close together as they can be.
@@ -262,7 +231,7 @@ def rotated_average(
     start = tuple(eye if j == widest else turned(grams[j][widest]) for j, _ in enumerate(widths))
     rotations, agreements = lax.scan(step, start, length=steps)
     last, before = agreements[-1], jnp.append(agreement(start), agreements)[-2]
-    change = jnp.where(last == 0, 0, (last - before) / jnp.where(last == 0, 1, last))
+    change = safe_ratio(last - before, last)
     # All rotations may be followed by one more: the one that leaves the widest source alone.
     back = rotations[widest].T
     rotations = tuple(eye if j == widest else matmul(q, back) for j, q in enumerate(rotations))
@@ -270,9 +239,7 @@ def rotated_average(
     return RotatedAverage(average(images, present=present), rotations, change)
 
 
-def known(
-    sources: Sequence[Float[Array, "n _"]], present: Bool[Array, "n N"] | None = None
-) -> tuple[Float[Array, "n _"], ...]:
+def known(sources: Sources, present: Present | None = None) -> tuple[Float[Array, "n _"], ...]:
     """The sources after checks, with zeros for words that are not present."""
     _checks.embeddings("sources", sources)
     if present is None:
@@ -282,3 +249,29 @@ def known(
         jnp.where(jnp.broadcast_to(present[:, j : j + 1], source.shape), source, 0)
         for j, source in enumerate(sources)
     )
+
+
+def split_columns(stacked: Float[Array, "m K"], sources: Sources) -> tuple[Array, ...]:
+    """Columns of a concatenation, those of each source by themselves."""
+    return tuple(jnp.split(stacked, np.cumsum([e.shape[1] for e in sources])[:-1], axis=1))
+
+
+class OneToN(NamedTuple):
+    """An embedding, maps from it to each source, and how well they fit."""
+
+    embedding: Float[Array, "n k"]
+    maps: tuple[Float[Array, "k _"], ...]
+    """Source j is about `embedding @ maps[j]`."""
+    history: Float[Array, " _"]
+    """The objective at the start and after each step; the closed form has one entry."""
+
+    @property
+    def error(self) -> Float[Array, "..."]:
+        """The objective at the end."""
+        return self.history[..., -1]
+
+    @property
+    def change(self) -> Float[Array, "..."]:
+        """By how much the last step lowered the objective, relative to it: 0 at convergence."""
+        before = self.history[..., -2:][..., 0]
+        return safe_ratio(before - self.error, before)

@@ -28,16 +28,15 @@ the triangular factor of one QR decomposition of all of them, which has their in
 import itertools
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from jaxmeta import _checks
-from jaxmeta._files import write_whole
+from jaxmeta._types import Sources, Weights
 from jaxmeta.combine import concatenate
 from jaxmeta.linalg import matmul, norm, power_of_two, safe_sqrt
 from jaxmeta.noise import effective_rank
@@ -45,13 +44,13 @@ from jaxmeta.pip import pip_loss
 from jaxmeta.progress import Progress, silent
 from jaxmeta.spectral import Spectrum, spectrum_of
 
-__all__ = ["Diagnosis", "Part", "cosine_shares", "diagnose", "disagreement", "plot_diagnosis"]
+__all__ = ["Diagnosis", "SourceProfile", "cosine_shares", "diagnose", "disagreement", "shown"]
 
 DOMINANT = 2 / 3  # share of the cosine variance above which a source dominates
 COMMON = 1 / 2  # length of the mean vector, in rms row norms, that is worth a sentence
 
 
-class Part(NamedTuple):
+class SourceProfile(NamedTuple):
     """One source as it stands in the concatenation, after weights; or the whole of it."""
 
     name: str
@@ -86,8 +85,8 @@ class Diagnosis(NamedTuple):
 
     words: int
     """Number of words."""
-    sources: tuple[Part, ...]
-    result: Part
+    sources: tuple[SourceProfile, ...]
+    result: SourceProfile
     cka: np.ndarray
     """Centred kernel alignment, 0 to 1."""
     pip_distance: np.ndarray
@@ -120,7 +119,7 @@ class Diagnosis(NamedTuple):
             f"{'':{width}}dims   mean    sd  vector       rank  dims  sq.norm   now   equal norms",
         ]
         for part in parts:
-            shares = [_shown(x, "%") for x in part[-4:]]
+            shares = [shown(x, "%") for x in part[-4:]]
             lines.append(
                 f"{part.name:{width}}{part.dimensions:>4}{part.row_norm:>7.2f}"
                 f"{part.row_spread:>6.2f}{part.common_direction:>8.0%}{part.effective_rank:>11.1f}"
@@ -131,7 +130,7 @@ class Diagnosis(NamedTuple):
         width = 2 + max(map(len, titles))
         lines += ["", f"{'':{width}} CKA  PIP distance  overlap of leading {self.k}"]
         for title, at in zip(titles, pairs, strict=True):
-            cka, pip, overlap = (_shown(x[at]) for x in (self.cka, self.pip_distance, self.overlap))
+            cka, pip, overlap = (shown(x[at]) for x in (self.cka, self.pip_distance, self.overlap))
             lines.append(f"{title:{width}}{cka:>4}{pip:>14}{overlap:>23}")
         if self.disagreements:
             named = ", ".join(f"{word} {score:.2f}" for word, score in self.disagreements)
@@ -142,17 +141,18 @@ class Diagnosis(NamedTuple):
         return self.report()
 
 
-def _shown(x: float, kind: str = "") -> str:
+def shown(x: float, kind: str = "") -> str:
+    """A number with two digits, or as a share if `kind` is "%"; "?" for NaN."""
     return "?" if np.isnan(x) else f"{x:.0%}" if kind else f"{x:.2f}"
 
 
-def _domination(sources: Sequence[Part]) -> str:
+def _domination(sources: Sequence[SourceProfile]) -> str:
     if len(sources) == 1:
         return "There is one source, which cannot dominate another."
     if any(np.isnan(part.cosine_share) for part in sources):
         return "All cosines of the result are the same, so no source decides anything."
     top = max(sources, key=lambda part: part.cosine_share)
-    now, equal = (_shown(x, "%") for x in (top.cosine_share, top.equal_norm_share))
+    now, equal = (shown(x, "%") for x in (top.cosine_share, top.equal_norm_share))
     if top.cosine_share <= DOMINANT:
         return f"No source dominates: the largest part of the cosine variance is {now}, {top.name}."
     dimensions = f"{top.dimension_share:.0%} of the dimensions"
@@ -173,8 +173,8 @@ def _domination(sources: Sequence[Part]) -> str:
 
 
 def diagnose(
-    sources: Sequence[Float[Array, "n _"]],
-    weights: Sequence[Real[Array, "..."] | float] | Real[Array, " N"] | None = None,
+    sources: Sources,
+    weights: Weights | None = None,
     *,
     names: Sequence[str] | None = None,
     words: Sequence[str] | None = None,
@@ -268,14 +268,16 @@ def _check_values(whole: Float[Array, "n K"], words: Sequence[str] | None) -> No
         )
 
 
-def _part(name: str, part: Array, few: Array, spectrum: Spectrum, shares: np.ndarray) -> Part:
+def _part(
+    name: str, part: Array, few: Array, spectrum: Spectrum, shares: np.ndarray
+) -> SourceProfile:
     rows = np.asarray(_row_norms(part)).astype(np.float64)
     size = float(np.sqrt(np.sum(rows**2)))
     common = float(norm(few[0])) / (size or 1)
     rank = float(effective_rank(spectrum.values)) if size else 0.0
     values = np.asarray(spectrum.values)[: part.shape[1]]
     lengths = (size, float(rows.mean()), float(rows.std()))
-    return Part(name, part.shape[1], *lengths, common, rank, values, *map(float, shares))
+    return SourceProfile(name, part.shape[1], *lengths, common, rank, values, *map(float, shares))
 
 
 @jax.jit(static_argnames="k")
@@ -301,8 +303,8 @@ def _compare(e: Array, of_e: Spectrum, f: Array, of_f: Spectrum, k: int) -> Floa
 
 @jax.jit
 def cosine_shares(
-    sources: Sequence[Float[Array, "n _"]],
-    weights: Sequence[Real[Array, "..."] | float] | Real[Array, " N"] | None = None,
+    sources: Sources,
+    weights: Weights | None = None,
 ) -> Float[Array, " N"]:
     r"""Share of each source in the variance of the cosines of `concatenate(sources, weights)`.
 
@@ -356,7 +358,7 @@ def _row_norms(e: Float[Array, "n k"]) -> Float[Array, " n"]:
 
 
 @jax.jit
-def disagreement(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " n"]:
+def disagreement(sources: Sources) -> Float[Array, " n"]:
     r"""How differently the sources place each word: 0 if they agree, 1 if unrelated, up to 2.
 
     One less the correlation, over all *other* words $v$, of $\cos_i(u, v)$ and $\cos_j(u, v)$, the
@@ -395,97 +397,3 @@ def disagreement(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " n"]:
     pairs = list(itertools.combinations(range(len(sources)), 2))
     correlations = [covariance(i, j)[1] / (spread[i] * spread[j]) for i, j in pairs]
     return jnp.where(known, 1 - sum(correlations[1:], correlations[0]) / len(pairs), jnp.nan)
-
-
-def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
-    """Draw a diagnosis into one file, whose suffix says which kind: .png, .pdf or .svg.
-
-    Shares of each source in the result, singular values, lengths of rows, agreement of sources
-    with each other and with the result, and the words on which they agree least; the verdict above.
-    Needs matplotlib: `pip install "jaxmeta[plot]"`.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "matplotlib: got no such package, expected it for figures; "
-            'install it with pip install "jaxmeta[plot]".'
-        ) from error
-    parts = (*diagnosis.sources, diagnosis.result)
-    figure = Figure(figsize=(15, 9), layout="constrained")
-    grid = figure.add_gridspec(2, 3)
-    _plot_shares(figure.add_subplot(grid[0, :2]), diagnosis.sources)
-    _plot_spectra(figure.add_subplot(grid[0, 2]), parts)
-    names = [part.name for part in parts]
-    _plot_table(figure.add_subplot(grid[1, 0]), names, diagnosis.cka, 1.0)
-    _plot_table(figure.add_subplot(grid[1, 1]), names, diagnosis.pip_distance, 2**0.5)
-    figure.axes[2].set_title("How alike they are: CKA (1 = the same)", loc="left")
-    figure.axes[3].set_title("How far apart: PIP distance at equal norms", loc="left")
-    _plot_words(figure.add_subplot(grid[1, 2]), diagnosis.disagreements)
-    for axes in figure.axes:
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(textwrap.fill(diagnosis.verdict, 125), fontsize=13, parse_math=False)
-    with write_whole(path) as part:
-        figure.savefig(part, dpi=130)
-
-
-# Okabe and Ito's palette: distinct to colour-blind readers too.
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
-
-
-def _plot_shares(axes: Any, sources: Sequence[Part]) -> None:
-    width = 0.8 / len(sources)
-    for j, part in enumerate(sources):
-        at = np.arange(4) + (j - (len(sources) - 1) / 2) * width
-        label = f"{part.name}: rows of length {part.row_norm:.2f} ± {part.row_spread:.2f}"
-        shares = np.array(part[-4:])
-        colour = _COLOURS[j % len(_COLOURS)]
-        bars = axes.bar(at, np.nan_to_num(shares), 0.94 * width, color=colour, label=label)
-        axes.bar_label(bars, [_shown(x, "%") for x in shares], padding=2)
-    labels = ("dimensions", "squared norm", "cosine variance", "cosine variance\nat equal norms")
-    axes.set_xticks(range(4), labels)
-    axes.set(yticks=[], xlim=(-0.6, 3.6))
-    axes.axhline(0, color="black", lw=0.8)
-    axes.spines["left"].set_visible(False)
-    axes.margins(y=0.25)
-    axes.set_title("Share of each source in the result", loc="left")
-    _legend(axes, "upper left")
-
-
-def _plot_spectra(axes: Any, parts: Sequence[Part]) -> None:
-    for j, part in enumerate(parts):
-        last = j == len(parts) - 1
-        style = {"color": "black", "ls": "--"} if last else {"color": _COLOURS[j % len(_COLOURS)]}
-        # What is rounding alone would stretch the axis.
-        kept = part.singular_values[part.singular_values > 1e-6 * part.singular_values[0]]
-        axes.plot(1 + np.arange(len(kept)), kept, lw=2, label=part.name, **style)
-    axes.set(xscale="log", yscale="log", xlabel="direction", ylabel="singular value")
-    axes.set_title("Singular values, after weights", loc="left")
-    _legend(axes, "lower left")
-
-
-def _legend(axes: Any, place: str) -> None:
-    for text in axes.legend(frameon=False, loc=place).get_texts():
-        text.set_parse_math(False)  # names and words may have dollar signs
-
-
-def _plot_table(axes: Any, names: Sequence[str], table: np.ndarray, top: float) -> None:
-    axes.imshow(np.nan_to_num(table), cmap="cividis", vmin=0, vmax=top, aspect="auto")
-    for i, j in itertools.product(range(len(names)), repeat=2):
-        colour = "black" if table[i, j] > 0.55 * top else "white"
-        axes.text(j, i, _shown(table[i, j]), ha="center", va="center", color=colour, fontsize=13)
-    axes.set_xticks(range(len(names)), names, parse_math=False)
-    axes.set_yticks(range(len(names)), names, parse_math=False)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-
-
-def _plot_words(axes: Any, shown: Sequence[tuple[str | int, float]]) -> None:
-    bars = axes.barh(range(len(shown)), [score for _, score in shown], color="#999999")
-    axes.bar_label(bars, fmt="%.2f", padding=2)
-    labels = [textwrap.shorten(str(word), 24, placeholder="…") for word, _ in shown]
-    axes.set_yticks(range(len(shown)), labels, parse_math=False)
-    axes.set(xticks=[], xmargin=0.12)
-    axes.spines["bottom"].set_visible(False)
-    axes.invert_yaxis()
-    axes.set_title("Words that the sources place most differently", loc="left")

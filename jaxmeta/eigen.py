@@ -25,9 +25,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse
 from jax import lax
-from jax.experimental.sparse import BCSR
 from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
@@ -102,11 +100,14 @@ def multiply_by(matrix: Any) -> Multiply:
     [[1.]
      [1.]]
     """
-    if scipy.sparse.issparse(matrix):
-        matrix = scipy.sparse.csr_array(matrix)
-        data, indices, starts = matrix.data, matrix.indices, matrix.indptr
-        indices, starts = (jnp.asarray(x, jnp.int32) for x in (indices, starts))
-        stored = BCSR((jnp.asarray(data), indices, starts), shape=matrix.shape)
+    if _checks.is_sparse(matrix):
+        # Imported here, as the two take as long as half of JAX and few need them.
+        from jax.experimental.sparse import BCSR
+        from scipy.sparse import csr_array
+
+        rows = csr_array(matrix)
+        indices, starts = (jnp.asarray(x, jnp.int32) for x in (rows.indices, rows.indptr))
+        stored = BCSR((jnp.asarray(rows.data), indices, starts), shape=rows.shape)
         return partial(_sparse_product, stored)
     return partial(_dense_product, jnp.asarray(matrix))
 
@@ -115,7 +116,7 @@ _dense_product = jax.jit(matmul)
 
 
 @jax.jit
-def _sparse_product(matrix: BCSR, block: Array) -> Array:
+def _sparse_product(matrix: Any, block: Array) -> Array:
     return matrix @ block
 
 
@@ -357,10 +358,8 @@ def _diagonalised(
 
 def _finite(values: Array | np.ndarray) -> None:
     if not np.all(np.isfinite(values)):
-        raise ValueError(
-            "multiply: got products with NaN or infinity in them, expected finite ones; look for "
-            "entries of the matrix that are not finite."
-        )
+        do = "look for entries of the matrix that are not finite"
+        _checks.fail("multiply", "products with NaN or infinity in them", "finite ones", do)
 
 
 def _density(ritz: _Ritz, n: int) -> Density:

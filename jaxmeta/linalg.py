@@ -22,7 +22,23 @@ from jaxtyping import Array, Float
 
 from jaxmeta import _checks
 
-__all__ = ["norm", "principal_sines", "procrustes", "residual", "safe_sqrt"]
+__all__ = [
+    "axis_lengths",
+    "column_norms",
+    "distance_to_boundary",
+    "fix_signs",
+    "matmul",
+    "norm",
+    "power_of_two",
+    "principal_sines",
+    "procrustes",
+    "residual",
+    "right_axes",
+    "row_norms",
+    "safe_ratio",
+    "safe_sqrt",
+    "unit",
+]
 
 matmul = partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
@@ -33,10 +49,31 @@ def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return jnp.where(vanishes, 0, jnp.sqrt(jnp.where(vanishes, 1, x)))
 
 
+def safe_ratio(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
+    """The quotient a / b, with 0 where b is 0 (and NaN where a is NaN); finite derivatives."""
+    return jnp.where(b == 0, 0 * a, a / jnp.where(b == 0, 1, b))
+
+
 def norm(x: Float[Array, "..."]) -> Float[Array, ""]:
     r"""Euclidean (Frobenius) norm of all entries: no overflow, and gradient 0 at 0."""
     scale = power_of_two(jnp.max(jnp.abs(x)))
     return scale * safe_sqrt(jnp.sum((x / scale) ** 2))
+
+
+def row_norms(x: Float[Array, "n k"]) -> Float[Array, " n"]:
+    """The length of each row, by `norm`."""
+    return jax.vmap(norm)(x)
+
+
+def column_norms(x: Float[Array, "n k"]) -> Float[Array, " k"]:
+    """The length of each column, by `norm`."""
+    return jax.vmap(norm, in_axes=1)(x)
+
+
+def unit(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """An array over its norm; zeros stay zeros."""
+    size = norm(x)
+    return x / jnp.where(size == 0, 1, size)
 
 
 def power_of_two(x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -150,3 +187,56 @@ def principal_sines(x: Float[Array, "n k"], y: Float[Array, "n m"]) -> Float[Arr
     # y is orthonormal only up to rounding: what that leaves inside span(y) goes in a second pass.
     left = left - matmul(y, matmul(y.T, left))
     return jnp.linalg.svd(left, compute_uv=False)
+
+
+def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
+    """Columns with their entry of largest magnitude positive."""
+    rows = jnp.argmax(jnp.abs(vectors), axis=0, keepdims=True)
+    leading = jnp.take_along_axis(vectors, rows, axis=0)
+    return vectors * jnp.where(leading < 0, -1, 1).astype(vectors.dtype)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(1,))
+def right_axes(x: Float[Array, "n m"], k: int) -> Float[Array, "m k"]:
+    """The k leading right singular vectors v of x, with the signs for which x v has its own."""
+    _, _, vt = jnp.linalg.svd(jnp.linalg.qr(x, mode="r"))
+    v = vt[:k].T
+    image = matmul(x, v)
+    flipped = jnp.any(fix_signs(image) != image, axis=0, keepdims=True)
+    return jnp.where(flipped, -v, v)
+
+
+@right_axes.defjvp
+def _right_axes_jvp(k, primals, tangents):
+    (x,), (dx,) = primals, tangents
+    v = right_axes(x, x.shape[1])
+    scale = power_of_two(jnp.max(jnp.abs(x)))
+    image, change = matmul(x, v) / scale, matmul(dx, v) / scale
+    product = matmul(image.T, change)
+    values = safe_sqrt(jnp.sum(image**2, axis=0))
+    here, there = values[None, :k], values[:, None]
+    # Axes of one value may turn among themselves: nothing that is unique depends on how.
+    apart = jnp.abs(here - there) > _rounding(x) * jnp.max(values)
+    gap = jnp.where(apart, (here - there) * (here + there), 1)
+    turn = jnp.where(apart, (product + product.T)[:, :k] / gap, 0)
+    return v[:, :k], matmul(v, turn)
+
+
+def _rounding(x: Float[Array, "n m"]) -> float:
+    """What singular values of x are uncertain by, relative to the largest."""
+    return float(4 * x.shape[1] ** 0.5 * jnp.finfo(x.dtype).eps)
+
+
+def axis_lengths(image: Float[Array, "n k"]) -> Float[Array, " k"]:
+    """Singular values from columns on principal axes, with 0 for what is no more than rounding."""
+    lengths = column_norms(image)
+    return jnp.where(lengths <= _rounding(image) * jnp.max(lengths), 0, lengths)
+
+
+def distance_to_boundary(x: Float[Array, " n"], move: Float[Array, " n"]) -> Float[Array, ""]:
+    """How often `move` may be taken before an entry of x > 0 is 0: infinitely, if none falls.
+
+    For interior points: a step is a fraction of it, and at most 1.
+    """
+    falls = move < 0
+    return jnp.min(jnp.where(falls, x / jnp.where(falls, -move, 1), jnp.inf))

@@ -1,8 +1,8 @@
-r"""The one training loop: gradient descent by any optax transformation, with projection.
+r"""Weights by gradient descent: the one training loop, with any optax transformation.
 
-`minimise` runs a fixed number of steps and keeps the best point that it saw, so its value is never
-above that of where it started. Constraints are projections: functions from parameters to the
-nearest ones that are allowed, such as `non_negative` and `simplex`.
+`gradient_weights` runs a fixed number of steps and keeps the best point that it saw, so its value
+is never above that of where it started. Constraints are projections: functions from parameters to
+the nearest ones that are allowed, such as `non_negative` and `simplex`.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, PyTree
 from jaxmeta import _checks
 from jaxmeta.linalg import norm
 
-__all__ = ["Minimum", "minimise", "non_negative", "simplex"]
+__all__ = ["Minimum", "gradient_weights", "non_negative", "simplex"]
 
 
 class Minimum(NamedTuple):
@@ -34,7 +34,7 @@ class Minimum(NamedTuple):
 
 
 @jax.jit(static_argnames=("objective", "optimiser", "steps", "project"))
-def minimise(
+def gradient_weights(
     objective: Callable[..., Float[Array, ""]],
     start: PyTree[Float[Array, "..."]],
     *arguments: Any,
@@ -42,28 +42,39 @@ def minimise(
     steps: int,
     project: Callable[[Any], Any] | None = None,
 ) -> Minimum:
-    r"""Descend from `start` on `objective(parameters, *arguments)`.
+    r"""Weights by descent on `objective(weights, *arguments)`, from `start`, such as a closed form.
 
     $$\theta_{t+1} = \mathrm{project}(\theta_t + \mathrm{update}(\nabla f(\theta_t)))$$
 
-    Parameters are any pytree of arrays; `start` is projected first. Functions are static: arrays
-    that change from call to call belong in `arguments`, and then new values compile nothing if the
-    same objective and optimiser are passed again.
+    The objective is what one cares for: the loss itself (`pip_loss` of `concatenate`), the bound
+    (`bound_terms(...).tight`), which needs no more than spectra and overlaps, or the quadratic
+    (`quadratic_loss` of squared weights), where a step costs $O(K^2)$. Losses are quartic in
+    weights, so a weight of 0 stays 0; on the quadratic, squared weights may be parameters instead.
+
+    Weights are any pytree of arrays, so an exponent may be learnt in the same way; `start` is
+    projected first. Functions are static: arrays that change from call to call belong in
+    `arguments`, and then new values compile nothing if the same objective and optimiser are passed
+    again.
 
     Transformations do not know of the projection. With `non_negative` most will do; on the
-    `simplex` those that rescale every coordinate, such as Adam, may stand still (equal steps in all
-    coordinates are projected away), and `optax.sgd` does not. Line searches are for no projection.
+    `simplex`, for the paper's sums to one, those that rescale every coordinate, such as Adam, may
+    stand still (equal steps in all coordinates are projected away), and `optax.sgd` does not. Line
+    searches are for no projection.
 
     Cost: `steps` + 1 evaluations of the objective and its gradient.
 
     >>> import jax.numpy as jnp, optax
-    >>> def distance(x, target):
-    ...     return jnp.sum((x - target) ** 2)
-    >>> start, target = jnp.zeros(2), jnp.array([1.0, -1.0])
-    >>> sgd = optax.sgd(0.25)
-    >>> found = minimise(distance, start, target, optimiser=sgd, steps=40, project=non_negative)
-    >>> print(jnp.round(found.parameters, 2), found.value)
-    [1. 0.] 1.0
+    >>> from jaxmeta import concatenate, pip_loss
+    >>> def loss(weights, ideal, sources):
+    ...     return pip_loss(ideal, concatenate(sources, weights))
+    >>> ideal = jnp.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    >>> sources = (jnp.array([[1.0], [0.0], [0.0]]), jnp.array([[0.0], [1.0], [1.0]]))
+    >>> adam = optax.adam(optax.cosine_decay_schedule(0.1, 200))
+    >>> found = gradient_weights(
+    ...     loss, jnp.ones(2), ideal, sources, optimiser=adam, steps=200, project=non_negative
+    ... )
+    >>> print(jnp.round(found.parameters, 2), f"{found.history[0]:.3f} to {found.value:.3f}")
+    [2.  0.5] 3.464 to 0.866
     """
     _checks.integer("steps", steps, least=1)
     allowed = project or (lambda parameters: parameters)

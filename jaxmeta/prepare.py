@@ -2,7 +2,7 @@ r"""Sources of unknown origin, made fit to be put side by side.
 
 Vectors from files come without a corpus, so their noise cannot be estimated and their scale means
 nothing: whoever has the longest rows decides every cosine of a concatenation (see `diagnosis`).
-Functions here take a source to a source and compose: `centre`, `unit_rows`, `unit_frobenius`,
+Functions here take a source to a source and compose: `centre_rows`, `unit_rows`, `unit_frobenius`,
 `unit_spectral`, `spectrum_power`, `remove_leading`. From them a recipe that needs no label and no
 corpus is made, `standardise`, and weights, `rank_weights`. Both follow from one model.
 
@@ -24,25 +24,20 @@ $s_i^{2p}$ at equal angles to both, `balanced_exponent`. It is near ½ for vecto
 (0.47 to 0.53 for those of `experiments/pretrained.py`), and `standardise` takes ½.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Real
+from jaxtyping import Array, Bool, Float
 
 from jaxmeta import _checks
-from jaxmeta.combine import right_axes, rounding
-from jaxmeta.linalg import matmul, norm, safe_sqrt
-from jaxmeta.quadratic import PipQuadratic, exact_weights
+from jaxmeta._types import Scalar
+from jaxmeta.combine import right_axes
+from jaxmeta.linalg import axis_lengths, matmul, norm, unit
 from jaxmeta.spectral import power
 
 __all__ = [
-    "agreement_weights",
     "balanced_exponent",
-    "centre",
-    "rank_weights",
+    "centre_rows",
     "remove_leading",
     "spectrum_power",
     "standardise",
@@ -53,13 +48,13 @@ __all__ = [
 
 
 @jax.jit
-def centre(
+def centre_rows(
     source: Float[Array, "n k"], *, present: Bool[Array, " n"] | None = None
 ) -> Float[Array, "n k"]:
     """Rows less their mean. Words that are not `present` count for nothing, and get zeros.
 
     >>> import jax.numpy as jnp
-    >>> print(centre(jnp.array([[1.0], [3.0]])))
+    >>> print(centre_rows(jnp.array([[1.0], [3.0]])))
     [[-1.]
      [ 1.]]
     """
@@ -77,32 +72,26 @@ def centre(
 def unit_rows(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
     """Rows at length 1: inner products become cosines. Rows of zeros stay so."""
     _checks.array("source", source, 2)
-    return jax.vmap(partial(_divided, norm))(source)
+    return jax.vmap(unit)(source)
 
 
 @jax.jit
 def unit_frobenius(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
     r"""The source at $\|E\|_F = 1$: all sources have the same squared norm to give."""
     _checks.array("source", source, 2)
-    return _divided(norm, source)
+    return unit(source)
 
 
 @jax.jit
 def unit_spectral(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
     r"""The source at a largest singular value of 1. Cost: $O(nk^2)$."""
     _checks.array("source", source, 2)
-    return _divided(lambda e: norm(matmul(e, right_axes(e, 1))), source)
-
-
-def _divided(size: Callable[[Array], Array], x: Float[Array, "..."]) -> Float[Array, "..."]:
-    by = size(x)
-    return x / jnp.where(by == 0, 1, by)
+    length = norm(matmul(source, right_axes(source, 1)))
+    return source / jnp.where(length == 0, 1, length)
 
 
 @jax.jit
-def spectrum_power(
-    source: Float[Array, "n k"], *, exponent: Real[Array, ""] | float
-) -> Float[Array, "n k"]:
+def spectrum_power(source: Float[Array, "n k"], *, exponent: Scalar) -> Float[Array, "n k"]:
     r"""$US^p$ for $E = USV^\top$: every singular value to a power, on principal axes.
 
     An exponent below 1 gives weak directions more say, 0 as much as all others. Directions of
@@ -116,14 +105,8 @@ def spectrum_power(
     _checks.array("source", source, 2)
     _checks.scalar("exponent", exponent)
     image = matmul(source, right_axes(source, source.shape[1]))
-    values = _lengths(image)
+    values = axis_lengths(image)
     return image * power(values, jnp.asarray(exponent, source.dtype) - 1)[None, :]
-
-
-def _lengths(image: Float[Array, "n k"]) -> Float[Array, " k"]:
-    """Singular values from columns on principal axes, with 0 for what is no more than rounding."""
-    lengths = jax.vmap(norm, in_axes=1)(image)
-    return jnp.where(lengths <= rounding(image) * jnp.max(lengths), 0, lengths)
 
 
 @jax.jit(static_argnames="count")
@@ -163,7 +146,9 @@ def standardise(
     if present is not None:
         _checks.present(present, source.shape[0])
         source = jnp.where(jnp.broadcast_to(present[:, None], source.shape), source, 0)
-    return unit_frobenius(spectrum_power(centre(unit_rows(source), present=present), exponent=0.5))
+    return unit_frobenius(
+        spectrum_power(centre_rows(unit_rows(source), present=present), exponent=0.5)
+    )
 
 
 @jax.jit
@@ -204,64 +189,3 @@ def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
     slope = lax.stop_gradient(jax.grad(excess)(found, scaled))
     found = found - excess(found, scaled) / jnp.where(wanted & (slope != 0), slope, 1)
     return jnp.where(wanted, found, 0.5) + 0 * jnp.sum(values)
-
-
-@jax.jit
-def rank_weights(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " N"]:
-    r"""Weights $c_j = \sqrt{r_j/\sum_l r_l}$ for sources of equal norm, $r_j$ the effective rank.
-
-    $r_j = (\sum_i s_i^2)^2/\sum_i s_i^4 = \|E_j\|_F^4/\|E_j^\top E_j\|_F^2$ is the inverse of the
-    variance of inner products: see above. Pass sources that are centred and of one norm, as
-    `standardise` makes them. A source of zeros gets 0. Cost: $O(n\sum_jk_j^2)$.
-
-    >>> import jax.numpy as jnp
-    >>> wide, narrow = jnp.eye(4), jnp.array([[1.0], [-1.0], [1.0], [-1.0]])
-    >>> print((rank_weights((wide / 2, narrow / 2)) ** 2).round(3))
-    [0.8 0.2]
-    """
-    _checks.embeddings("sources", sources)
-    ranks = []
-    for source in sources:
-        unit = unit_frobenius(source)
-        squares = jnp.sum(matmul(unit.T, unit) ** 2)
-        ranks.append(jnp.where(squares == 0, 0, 1 / jnp.where(squares == 0, 1, squares)))
-    total = sum(ranks[1:], ranks[0])
-    return safe_sqrt(jnp.stack(ranks) / jnp.where(total == 0, 1, total))
-
-
-@jax.jit
-def agreement_weights(sources: Sequence[Float[Array, "n _"]]) -> Float[Array, " N"]:
-    r"""Weights by which each source's inner products are predicted best from those of the others.
-
-    $$\min_{q \ge 0} \sum_j \Big\|E_jE_j^\top - \sum_{l \ne j} q_lE_lE_l^\top\Big\|_F^2,
-      \qquad c_l = \sqrt{q_l},$$
-
-    a convex problem in $q$ of $N$ unknowns. For two sources $q_l$ is inversely proportional to
-    $\|E_l^\top E_l\|_F^2$: at equal norms these are `rank_weights`, up to a factor. For more, it
-    rewards what sources have in common, which is their few strong directions, and on real files it
-    does worse (`experiments/pretrained.py`). At least two sources are needed.
-
-    Cost: $O(nK^2)$.
-
-    >>> import jax.numpy as jnp
-    >>> e = jnp.array([[1.0], [2.0]])
-    >>> print(agreement_weights((e, 2 * e)).round(3))
-    [2.  0.5]
-    """
-    _checks.embeddings("sources", sources)
-    if len(sources) < 2:
-        raise ValueError("sources: got 1, expected at least 2; a single source needs no weight.")
-    sizes = jnp.stack([norm(e) for e in sources])
-    sizes = jnp.where(sizes == 0, 1, sizes)
-    units = [e / size for e, size in zip(sources, sizes, strict=True)]
-    products = jnp.stack([jnp.stack([jnp.sum(matmul(e.T, f) ** 2) for f in units]) for e in units])
-    # In terms of x = q |E|^2, so that no fourth power of a length is ever formed but in ratios.
-    scale = (sizes / jnp.max(sizes)) ** 2
-    number = len(sources)
-    counts = jnp.full((number, number), number - 2.0, products.dtype)
-    counts = counts + jnp.eye(number, dtype=products.dtype)
-    others = 1 - jnp.eye(number, dtype=products.dtype)
-    linear = jnp.sum(products * others * scale[:, None], axis=0)
-    constant = jnp.sum(jnp.diag(products) * scale**2)
-    solution = exact_weights(PipQuadratic(products * counts, linear, constant))
-    return solution.weights / safe_sqrt(scale)

@@ -9,30 +9,28 @@ $$\|EE^\top - \hat E\hat E^\top\|_F^2 = q^\top Gq - 2h^\top q + \|E^\top E\|_F^2
 $G$ is positive semi-definite (Schur), so the best weights given the ideal solve a non-negative
 least squares problem: `exact_weights` does, with a weight for each dimension, or with one for each
 source after `per_source`. The closed forms of `jaxmeta.weights` are the special case of a diagonal
-$G$ and sources aligned with the ideal's blocks; `gradient_weights` goes downhill from there, on
-this quadratic, on the bound or on the loss itself.
+$G$ and sources aligned with the ideal's blocks; `jaxmeta.gradient_weights` goes downhill from
+there, on this quadratic, on the bound or on the loss itself.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import lax
 from jax.scipy.linalg import cho_factor, cho_solve
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, Int
 
 from jaxmeta import _checks
-from jaxmeta.linalg import matmul, safe_sqrt
-from jaxmeta.optimise import Minimum, minimise
+from jaxmeta._types import Sources
+from jaxmeta.linalg import distance_to_boundary, matmul, norm, safe_sqrt, unit
 
 __all__ = [
     "PipQuadratic",
     "Solution",
+    "agreement_weights",
     "exact_weights",
-    "gradient_weights",
     "per_source",
     "pip_quadratic",
     "quadratic_loss",
@@ -62,9 +60,7 @@ class Solution(NamedTuple):
 
 
 @jax.jit
-def pip_quadratic(
-    ideal_embedding: Float[Array, "n d"], sources: Sequence[Float[Array, "n _"]]
-) -> PipQuadratic:
+def pip_quadratic(ideal_embedding: Float[Array, "n d"], sources: Sources) -> PipQuadratic:
     r"""The quadratic of all dimensions of all sources (DW): $G$, $h$ and $\|E^\top E\|_F^2$.
 
     Entries are fourth powers of lengths: in float32 columns should not be shorter than $10^{-9}$ or
@@ -106,10 +102,8 @@ def per_source(quadratic: PipQuadratic, *, sizes: tuple[int, ...]) -> PipQuadrat
     _checks.sizes("sizes", sizes)
     width = quadratic.linear.shape[0]
     if sum(sizes) != width:
-        raise ValueError(
-            f"sizes: got {sizes}, {sum(sizes)} in all, expected {width}, the width of the "
-            "quadratic; pass the widths of its sources."
-        )
+        got, expected = f"{sizes}, {sum(sizes)} in all", f"{width}, the width of the quadratic"
+        _checks.fail("sizes", got, expected, "pass the widths of its sources")
     member = np.repeat(np.arange(len(sizes)), sizes)
 
     def add_up(x):
@@ -136,10 +130,9 @@ def quadratic_loss(quadratic: PipQuadratic, squares: Float[Array, " K"]) -> Floa
     _check(quadratic)
     _checks.array("squares", squares, 1)
     if squares.shape != quadratic.linear.shape:
-        raise ValueError(
-            f"squares: got shape {squares.shape}, expected {quadratic.linear.shape}, as many as "
-            "the quadratic has; join dimension weights with jnp.concatenate, or see per_source."
-        )
+        expected = f"{quadratic.linear.shape}, as many as the quadratic has"
+        do = "join dimension weights with jnp.concatenate, or see per_source"
+        _checks.fail("squares", f"shape {squares.shape}", expected, do)
     linear = matmul(quadratic.gram, squares) - 2 * quadratic.linear
     return safe_sqrt(matmul(squares, linear) + quadratic.constant)
 
@@ -153,7 +146,7 @@ def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
     in at most `steps` steps. The residual is
     $\max_a|\min(x_a, g_a)| / \max_a |h_a/\sqrt{G_{aa}}|$ with $g$ half the gradient by $x$.
     Columns of zeros get 0; where columns repeat, the best weights are not unique and some are
-    returned. `blocks` cuts dimension weights by source.
+    returned. `split_by_source` cuts dimension weights by source.
 
     First derivatives are those of the solution with the zeros held where they are (implicit
     differentiation); the residual has none.
@@ -177,55 +170,56 @@ def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
     return Solution(safe_sqrt(x * unit), residual, taken)
 
 
-def gradient_weights(
-    objective: Callable[..., Float[Array, ""]],
-    start: PyTree[Float[Array, "..."]],
-    *arguments: Any,
-    optimiser: optax.GradientTransformation,
-    steps: int,
-    project: Callable[[Any], Any] | None = None,
-) -> Minimum:
-    r"""Weights by descent on `objective(weights, *arguments)`, from `start`, such as a closed form.
+@jax.jit
+def agreement_weights(sources: Sources) -> Float[Array, " N"]:
+    r"""Weights by which each source's inner products are predicted best from those of the others.
 
-    The objective is what one cares for: the loss itself (`pip_loss` of `concatenate`), the bound
-    (`bound_terms(...).tight`), which needs no more than spectra and overlaps, or the quadratic
-    (`quadratic_loss` of squared weights), where a step costs $O(K^2)$. `project` is the constraint:
-    None, `jaxmeta.optimise.non_negative`, or `jaxmeta.optimise.simplex` for the paper's sums to
-    one. The value is at most that of a start that meets the constraint. Losses are quartic in
-    weights, so a weight of 0 stays 0; on the quadratic, squared weights may be parameters instead.
+    $$\min_{q \ge 0} \sum_j \Big\|E_jE_j^\top - \sum_{l \ne j} q_lE_lE_l^\top\Big\|_F^2,
+      \qquad c_l = \sqrt{q_l},$$
 
-    This is `jaxmeta.optimise.minimise`, see there for what compiles when.
+    a convex problem in $q$ of $N$ unknowns. For two sources $q_l$ is inversely proportional to
+    $\|E_l^\top E_l\|_F^2$: at equal norms these are `rank_weights`, up to a factor. For more, it
+    rewards what sources have in common, which is their few strong directions, and on real files it
+    does worse (`experiments/pretrained.py`). At least two sources are needed.
 
-    >>> import jax.numpy as jnp, optax
-    >>> from jaxmeta import concatenate, pip_loss
-    >>> from jaxmeta.optimise import non_negative
-    >>> def loss(weights, ideal, sources):
-    ...     return pip_loss(ideal, concatenate(sources, weights))
-    >>> ideal = jnp.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    >>> sources = (jnp.array([[1.0], [0.0], [0.0]]), jnp.array([[0.0], [1.0], [1.0]]))
-    >>> adam = optax.adam(optax.cosine_decay_schedule(0.1, 200))
-    >>> found = gradient_weights(
-    ...     loss, jnp.ones(2), ideal, sources, optimiser=adam, steps=200, project=non_negative
-    ... )
-    >>> print(jnp.round(found.parameters, 2), f"{found.history[0]:.3f} to {found.value:.3f}")
-    [2.  0.5] 3.464 to 0.866
+    Cost: $O(nK^2)$.
+
+    >>> import jax.numpy as jnp
+    >>> e = jnp.array([[1.0], [2.0]])
+    >>> print(agreement_weights((e, 2 * e)).round(3))
+    [2.  0.5]
     """
-    return minimise(objective, start, *arguments, optimiser=optimiser, steps=steps, project=project)
+    _checks.embeddings("sources", sources)
+    if len(sources) < 2:
+        _checks.fail("sources", "1", "at least 2", "a single source needs no weight")
+    sizes = jnp.stack([norm(e) for e in sources])
+    sizes = jnp.where(sizes == 0, 1, sizes)
+    units = [unit(e) for e in sources]
+    products = jnp.stack([jnp.stack([jnp.sum(matmul(e.T, f) ** 2) for f in units]) for e in units])
+    # In terms of x = q |E|^2, so that no fourth power of a length is ever formed but in ratios.
+    scale = (sizes / jnp.max(sizes)) ** 2
+    number = len(sources)
+    counts = jnp.full((number, number), number - 2.0, products.dtype)
+    counts = counts + jnp.eye(number, dtype=products.dtype)
+    others = 1 - jnp.eye(number, dtype=products.dtype)
+    linear = jnp.sum(products * others * scale[:, None], axis=0)
+    constant = jnp.sum(jnp.diag(products) * scale**2)
+    solution = exact_weights(PipQuadratic(products * counts, linear, constant))
+    return solution.weights / safe_sqrt(scale)
 
 
 def _check(quadratic: object) -> None:
     """Raise unless `quadratic` is a PipQuadratic with shapes that fit."""
     if not isinstance(quadratic, PipQuadratic):
         kind = type(quadratic).__name__
-        raise TypeError(f"quadratic: got a {kind}, expected a PipQuadratic; see pip_quadratic.")
+        _checks.fail("quadratic", f"a {kind}", "a PipQuadratic", "see pip_quadratic", TypeError)
     for name, ndim in (("gram", 2), ("linear", 1), ("constant", 0)):
         _checks.array(f"quadratic.{name}", getattr(quadratic, name), ndim)
     size = quadratic.linear.shape[0]
     if quadratic.gram.shape != (size, size):
-        raise ValueError(
-            f"quadratic.gram: got shape {quadratic.gram.shape}, expected {(size, size)}, the "
-            "length of quadratic.linear; see pip_quadratic."
-        )
+        expected = f"{(size, size)}, the length of quadratic.linear"
+        got = f"shape {quadratic.gram.shape}"
+        _checks.fail("quadratic.gram", got, expected, "see pip_quadratic")
 
 
 def _scaled(quadratic: PipQuadratic) -> tuple[Array, Array, Array]:
@@ -253,9 +247,7 @@ def _interior_point(
     eps, floor = jnp.finfo(a.dtype).eps, _floor(a)
 
     def reach(v, dv):
-        """How far one can go from v > 0 along dv, at most 1."""
-        falls = dv < 0
-        return jnp.min(jnp.where(falls, v / jnp.where(falls, -dv, 1), 1), initial=1.0)
+        return jnp.minimum(1, distance_to_boundary(v, dv))
 
     def step(carry):
         x, s, best, least, i = carry

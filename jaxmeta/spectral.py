@@ -19,14 +19,23 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from jaxmeta import _checks
+from jaxmeta._types import Scalar
 from jaxmeta.eigen import iterates, leading_eigenpairs, multiply_by
-from jaxmeta.linalg import norm
+from jaxmeta.linalg import fix_signs, norm
 
-__all__ = ["Spectrum", "blocks", "decompose", "embed", "power", "spectrum_of", "validate"]
+__all__ = [
+    "Spectrum",
+    "check_spectrum",
+    "decompose",
+    "embed",
+    "power",
+    "spectrum_of",
+    "split_by_source",
+    "validate",
+]
 
 
 class Spectrum(NamedTuple):
@@ -39,7 +48,7 @@ class Spectrum(NamedTuple):
 
 
 def decompose(
-    signal: Float[Array, "n m"] | scipy.sparse.sparray | scipy.sparse.spmatrix,
+    signal: Any,
     *,
     rank: int | None = None,
     symmetric: bool = True,
@@ -67,17 +76,13 @@ def decompose(
     if rank is not None:
         _checks.integer("rank", rank, least=1, most=min(n, m), of="signal")
     if symmetric and n != m:
-        raise ValueError(
-            f"signal: got shape {signal.shape}, expected a square symmetric matrix; "
-            "pass symmetric=False for singular vectors of any matrix."
-        )
+        do = "pass symmetric=False for singular vectors of any matrix"
+        _checks.fail("signal", f"shape {signal.shape}", "a square symmetric matrix", do)
     rank = rank or min(n, m)
-    if scipy.sparse.issparse(signal):
+    if _checks.is_sparse(signal):
         if not symmetric:
-            raise ValueError(
-                "signal: got a sparse matrix, expected a dense one with symmetric=False; "
-                "pass signal.toarray()."
-            )
+            expected = "a dense one with symmetric=False"
+            _checks.fail("signal", "a sparse matrix", expected, "pass signal.toarray()")
         return _leading(signal, rank, tolerance)
     if symmetric and not isinstance(signal, jax.core.Tracer) and iterates(n, rank):
         return _leading(signal, rank, tolerance)
@@ -108,10 +113,8 @@ def _leading(signal: Any, rank: int, tolerance: float) -> Spectrum:
     # x'My and y'Mx are the same for a symmetric matrix, and for hardly any other.
     gap = jnp.abs(jnp.dot(x[:, 0], image[:, 1]) - jnp.dot(x[:, 1], image[:, 0]))
     if gap > 10 * n**0.5 * jnp.finfo(dtype).eps * norm(image):
-        raise ValueError(
-            "signal: got a matrix that is not its own transpose, expected a symmetric one; "
-            "symmetrise it, or pass symmetric=False with a dense array."
-        )
+        do = "symmetrise it, or pass symmetric=False with a dense array"
+        _checks.fail("signal", "a matrix that is not its own transpose", "a symmetric one", do)
     pairs = leading_eigenpairs(
         multiply, n=n, rank=rank, key=start, tolerance=tolerance, dtype=dtype
     )
@@ -119,7 +122,7 @@ def _leading(signal: Any, rank: int, tolerance: float) -> Spectrum:
 
 
 @jax.jit
-def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Real[Array, ""] | float) -> Spectrum:
+def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
     r"""The spectrum whose embedding at `alpha` has the same inner products as `embedding`.
 
     With $E = U \mathrm{diag}(s) V^\top$, that is $(U, s^{1/\alpha})$. An `alpha` of 0 forgets all
@@ -140,7 +143,7 @@ def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Real[Array, ""] | floa
 
 
 @jax.jit(static_argnames="k")
-def embed(spectrum: Spectrum, *, k: int, alpha: Real[Array, ""] | float) -> Float[Array, "n k"]:
+def embed(spectrum: Spectrum, *, k: int, alpha: Scalar) -> Float[Array, "n k"]:
     r"""The $k$-dimensional embedding $U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$.
 
     Cost: $O(nk)$.
@@ -152,13 +155,13 @@ def embed(spectrum: Spectrum, *, k: int, alpha: Real[Array, ""] | float) -> Floa
      [0. 2.]
      [0. 0.]]
     """
-    check("spectrum", spectrum)
+    check_spectrum("spectrum", spectrum)
     _checks.integer("k", k, least=1, most=spectrum.values.shape[0], of="the spectrum")
     _checks.scalar("alpha", alpha)
     return spectrum.vectors[:, :k] * power(spectrum.values[:k], alpha)[None, :]
 
 
-def power(values: Float[Array, "..."], exponent: Real[Array, ""] | float) -> Float[Array, "..."]:
+def power(values: Float[Array, "..."], exponent: Scalar) -> Float[Array, "..."]:
     r"""$\lambda^p$ for $\lambda \ge 0$, with $0^p = 0$ for every $p$. Negative values give NaN.
 
     Derivatives are finite everywhere: at $\lambda = 0$ that by $\lambda$ is the one-sided one where
@@ -184,14 +187,16 @@ def _power_jvp(primals, tangents):
 
 
 @jax.jit(static_argnames="sizes")
-def blocks(values: Float[Array, " d"], *, sizes: tuple[int, ...]) -> tuple[Float[Array, " k"], ...]:
+def split_by_source(
+    values: Float[Array, " d"], *, sizes: tuple[int, ...]
+) -> tuple[Float[Array, " k"], ...]:
     r"""Cut a spectrum into consecutive blocks, one per source, padded with zeros where it ends.
 
     Block $j$ is $\lambda_{\theta_j+1}, \ldots, \lambda_{\theta_{j+1}}$ with
     $\theta_j = k_1 + \cdots + k_{j-1}$: the part of the ideal set against source $j$ in Theorem 1.
 
     >>> import jax.numpy as jnp
-    >>> print(*blocks(jnp.array([5.0, 4.0, 3.0]), sizes=(2, 2)))
+    >>> print(*split_by_source(jnp.array([5.0, 4.0, 3.0]), sizes=(2, 2)))
     [5. 4.] [3. 0.]
     """
     _checks.array("values", values, 1)
@@ -201,26 +206,21 @@ def blocks(values: Float[Array, " d"], *, sizes: tuple[int, ...]) -> tuple[Float
     return tuple(jnp.split(padded, np.cumsum(sizes)[:-1]))
 
 
-def check(name: str, spectrum: object) -> None:
+def check_spectrum(name: str, spectrum: object) -> None:
     """Raise unless `spectrum` is a Spectrum with one value per vector."""
     if not isinstance(spectrum, Spectrum):
         kind = type(spectrum).__name__
-        raise TypeError(
-            f"{name}: got a {kind}, expected a Spectrum; see spectrum_of and decompose."
-        )
+        _checks.fail(name, f"a {kind}", "a Spectrum", "see spectrum_of and decompose", TypeError)
     _checks.array(f"{name}.vectors", spectrum.vectors, 2)
     _checks.array(f"{name}.values", spectrum.values, 1)
     (n, vectors), values = spectrum.vectors.shape, spectrum.values.shape[0]
     if vectors != values:
-        raise ValueError(
-            f"{name}: got {vectors} vectors and {values} values, expected as many of one as of the "
-            "other; cut both to the same rank."
-        )
+        expected = "as many of one as of the other"
+        do = "cut both to the same rank"
+        _checks.fail(name, f"{vectors} vectors and {values} values", expected, do)
     if vectors > n:
-        raise ValueError(
-            f"{name}: got {vectors} vectors of {n} words, expected at most {n}; "
-            "pass vectors as an (n, r) array with one column per direction."
-        )
+        do = "pass vectors as an (n, r) array with one column per direction"
+        _checks.fail(name, f"{vectors} vectors of {n} words", f"at most {n}", do)
 
 
 def validate(spectrum: Spectrum) -> Spectrum:
@@ -229,31 +229,20 @@ def validate(spectrum: Spectrum) -> Spectrum:
     For the host: it looks at values, so it cannot run under `jit`. There the same faults give NaN
     (NaN, negative values) or a looser bound (unsorted values).
     """
-    check("spectrum", spectrum)
+    check_spectrum("spectrum", spectrum)
     values, vectors = np.asarray(spectrum.values), np.asarray(spectrum.vectors)
-    faults = {
-        "finite; drop or repair it": ~np.isfinite(values),
-        "not negative; take absolute eigenvalues, as decompose does": values < 0,
-        "at most the one before; sort values and vectors": np.append(
-            False, values[1:] > values[:-1]
-        ),
-    }
-    for expected, wrong in faults.items():
+    rises = np.append(False, values[1:] > values[:-1])
+    for wrong, expected, do in (
+        (~np.isfinite(values), "finite", "drop or repair it"),
+        (values < 0, "not negative", "take absolute eigenvalues, as decompose does"),
+        (rises, "at most the one before", "sort values and vectors"),
+    ):
         if wrong.any():
             i = int(np.argmax(wrong))
-            raise ValueError(f"spectrum.values[{i}]: got {values[i]}, expected it {expected}.")
+            _checks.fail(f"spectrum.values[{i}]", str(values[i]), f"it {expected}", do)
     error = np.abs(vectors.T @ vectors - np.eye(values.size)).max()
     tolerance = float(np.sqrt(np.finfo(vectors.dtype).eps))
     if not error <= tolerance:
-        raise ValueError(
-            f"spectrum.vectors: got columns off orthonormal by {error:.1e}, expected at most "
-            f"{tolerance:.1e}; use decompose or spectrum_of."
-        )
+        got, do = f"columns off orthonormal by {error:.1e}", "use decompose or spectrum_of"
+        _checks.fail("spectrum.vectors", got, f"at most {tolerance:.1e}", do)
     return spectrum
-
-
-def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
-    """Columns with their entry of largest magnitude positive."""
-    rows = jnp.argmax(jnp.abs(vectors), axis=0, keepdims=True)
-    leading = jnp.take_along_axis(vectors, rows, axis=0)
-    return vectors * jnp.where(leading < 0, -1, 1).astype(vectors.dtype)

@@ -10,39 +10,34 @@ What the ideal is, the paper leaves open. Both readings are a matter of what is 
 
 Directions count too, and where they are off the best weights are smaller. `strength_weights` takes
 that into account for one source, given how much of the ideal each of its directions holds (see
-`noise`), `shrinkage_weights` estimates that in the spiked model, and `aligned_weights` does the
-same for several sources that see one ideal through noise of their own. None of them needs an ideal.
-
-The weights of the paper's released code are here as well, under honest names: there the ratio of
-Eq. 8 stands upside down, which lifts weak dimensions where the printed formula shrinks them. So are
-those of two earlier states of that code, as it is not known which of them made the paper's tables.
+`jaxmeta.noise`), `shrinkage_weights` estimates that in the spiked model, and `aligned_weights` does
+the same for several sources that see one ideal through noise of their own. None of them needs an
+ideal. `jaxmeta.weightings` has all weights by name, `jaxmeta.released` those of the released code.
 
 The paper asks that weights sum to one, and its closed forms do not. `sum_to_one` is a step of its
 own: on source weights it changes no cosine, on dimension weights it shifts the balance between
 sources (see `theory/sum_to_one.py`).
 """
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Real
+from jax import lax
+from jaxtyping import Array, Float
 
 from jaxmeta import _checks
-from jaxmeta.linalg import matmul, power_of_two, safe_sqrt
-from jaxmeta.noise import debias, overlap, spiked_strengths, usvt
-from jaxmeta.spectral import blocks, power
+from jaxmeta._checks import checked
+from jaxmeta._types import Numbers, Scalar, Sources, Spectra
+from jaxmeta.linalg import matmul, power_of_two, safe_ratio, safe_sqrt, unit
+from jaxmeta.noise import debias, spiked_overlap, spiked_strengths
+from jaxmeta.spectral import power, split_by_source
 
 __all__ = [
     "aligned_weights",
     "dimension_weights",
-    "released_2020_dimension_weights",
-    "released_2021_dimension_weights",
-    "released_2021_source_weights",
-    "released_dimension_weights",
-    "released_source_weights",
+    "rank_weights",
     "shrinkage_weights",
     "source_weights",
     "strength_weights",
@@ -52,11 +47,11 @@ __all__ = [
 
 @jax.jit
 def source_weights(
-    ideal_values: Float[Array, " d"] | Sequence[Float[Array, " _"]],
-    source_values: Sequence[Float[Array, " _"]],
+    ideal_values: Float[Array, " d"] | Spectra,
+    source_values: Spectra,
     *,
-    alpha: Real[Array, ""] | float,
-    source_alphas: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    alpha: Scalar,
+    source_alphas: Numbers | None = None,
 ) -> Float[Array, " N"]:
     r"""One weight per source, SW (Eq. 9, which the paper's text takes for DW).
 
@@ -72,17 +67,17 @@ def source_weights(
     >>> print(source_weights(ideal, sources, alpha=1.0))
     [0.5  0.25]
     """
-    pairs = _strengths(ideal_values, source_values, alpha, source_alphas, double=True)
+    pairs = _strengths(ideal_values, source_values, alpha, source_alphas, factor=2)
     return jnp.stack([_least_squares(a, b) for a, b in pairs])
 
 
 @jax.jit
 def dimension_weights(
-    ideal_values: Float[Array, " d"] | Sequence[Float[Array, " _"]],
-    source_values: Sequence[Float[Array, " _"]],
+    ideal_values: Float[Array, " d"] | Spectra,
+    source_values: Spectra,
     *,
-    alpha: Real[Array, ""] | float,
-    source_alphas: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    alpha: Scalar,
+    source_alphas: Numbers | None = None,
 ) -> tuple[Float[Array, " _"], ...]:
     r"""One weight per dimension, DW (Eq. 8, which the paper's text takes for SW).
 
@@ -98,8 +93,8 @@ def dimension_weights(
     >>> print(*dimension_weights((own_ideal,), (source,), alpha=1.0))
     [0.8  0.25]
     """
-    pairs = _strengths(ideal_values, source_values, alpha, source_alphas, double=False)
-    return tuple(_ratio(a, b) for a, b in pairs)
+    pairs = _strengths(ideal_values, source_values, alpha, source_alphas, factor=1)
+    return tuple(safe_ratio(a, b) for a, b in pairs)
 
 
 @jax.jit
@@ -121,7 +116,7 @@ def sum_to_one(
 
 @jax.jit
 def strength_weights(
-    values: Float[Array, " k"], strengths: Float[Array, " k"], *, alpha: Real[Array, ""] | float
+    values: Float[Array, " k"], strengths: Float[Array, " k"], *, alpha: Scalar
 ) -> Float[Array, " k"]:
     r"""The best weights of one source: $c_i^2 = \max(t_i, 0)/\mu_i^{2\alpha}$.
 
@@ -135,230 +130,120 @@ def strength_weights(
     """
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
-    return safe_sqrt(_ratio(strengths, power(values, 2 * jnp.asarray(alpha, values.dtype))))
+    return safe_sqrt(safe_ratio(strengths, power(values, 2 * jnp.asarray(alpha, values.dtype))))
 
 
+def _check_values(values: Any, **_: Any) -> None:
+    _checks.descending("values", values)
+
+
+@checked(_check_values, static=("n", "m"))
 def shrinkage_weights(
-    values: Float[Array, " k"],
-    *,
-    sigma: Real[Array, ""] | float,
-    n: int,
-    alpha: Real[Array, ""] | float,
-    m: int | None = None,
+    values: Float[Array, " k"], *, sigma: Scalar, n: int, alpha: Scalar, m: int | None = None
 ) -> Float[Array, " k"]:
     r"""Direction-aware weights of one source, in the spiked model.
 
     $c_i^2 = (\lambda_i/\mu_i)^{2\alpha}(1 - \tau^2/\lambda_i^2)$, that is `strength_weights` of
-    `spiked_strengths`: $\lambda$ is `debias`, the other factor `overlap`. A
+    `spiked_strengths`: $\lambda$ is `debias`, the other factor `spiked_overlap`. A
     dimension inside the noise gets 0. Cost: $O(k)$. Reference: `gavish17`.
 
     >>> import jax.numpy as jnp
     >>> print(shrinkage_weights(jnp.array([2.5, 1.5]), sigma=0.1, n=100, alpha=1.0).round(4))
     [0.6928 0.    ]
     """
-    _checks.descending("values", values)
     strengths = spiked_strengths(values, sigma=sigma, n=n, alpha=alpha, m=m)
     return strength_weights(values, strengths, alpha=alpha)
 
 
-def aligned_weights(
-    source_values: Sequence[Float[Array, " _"]],
-    *,
-    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
-    n: int,
-    alpha: Real[Array, ""] | float,
-) -> tuple[Float[Array, " _"], ...]:
-    r"""Weights of sources that see one ideal through noise of their own.
-
-    Dimension $i$ of every source stands for direction $i$ of the ideal. With $\mu_j$ its values,
-    $o_j = 1 - \tau_j^2/\lambda^2$ its overlaps and $\lambda$ the mean of the debiased values, each
-    weighted by its precision $o_j/\sigma_j^2$, the squared weights of that direction solve
-
-    $$\min_{q \ge 0} q^\top Gq - 2h^\top q, \qquad G_{jj} = \mu_j^{4\alpha}, \qquad
-      G_{jl} = \mu_j^{2\alpha}\mu_l^{2\alpha}o_jo_l, \qquad
-      h_j = \mu_j^{2\alpha}o_j\lambda^{2\alpha},$$
-
-    which for so few unknowns is solved exactly, by trying all sets of positive ones. Sources may
-    have different numbers of dimensions; at most 8 sources. Dimensions inside the noise get 0.
-
-    Cost: $O(k\,2^N N^3)$.
-    """
+def _check_aligned(source_values: Any, *, sigmas: Any, n: int, alpha: Any) -> None:
     _checks.sources("source_values", source_values)
-    _checks.integer("the number of sources", len(source_values), least=1, most=8, of="the search")
     _checks.count("sigmas", sigmas, len(source_values))
     _checks.scalar("alpha", alpha)
     for j, values in enumerate(source_values):
         _checks.descending(f"source_values[{j}]", values)
         _checks.positive(f"sigmas[{j}]", sigmas[j])
         _checks.integer("n", n, least=values.shape[0])
-    return _aligned_weights(tuple(source_values), tuple(sigmas), alpha, n)
 
 
-@jax.jit(static_argnames="n")
-def _aligned_weights(source_values, sigmas, alpha, n: int):
+@checked(_check_aligned, static=("n",))
+def aligned_weights(
+    source_values: Spectra, *, sigmas: Numbers, n: int, alpha: Scalar
+) -> tuple[Float[Array, " _"], ...]:
+    r"""The best weights of sources that see one ideal through noise of their own (spiked model).
+
+    Dimension $i$ of every source stands for direction $i$ of the ideal. With $\mu_j$ its values,
+    $o_j = 1 - \tau_j^2/\lambda^2$ its overlaps and $\lambda$ the mean of the debiased values, each
+    weighted by its precision $o_j/\sigma_j^2$, the squared weights of that direction minimise
+    $q^\top Gq - 2h^\top q$ with $G_{jj} = \mu_j^{4\alpha}$,
+    $G_{jl} = \mu_j^{2\alpha}\mu_l^{2\alpha}o_jo_l$ and
+    $h_j = \mu_j^{2\alpha}o_j\lambda^{2\alpha}$. In units of $\mu_j^{2\alpha}$ that $G$ is a
+    diagonal plus $oo^\top$, so
+
+    $$q_j\mu_j^{2\alpha} = \lambda^{2\alpha}\,\frac{o_j/(1 - o_j^2)}{1 + T}, \qquad
+      T = \sum_l \frac{o_l^2}{1 - o_l^2},$$
+
+    which is never negative: no constraint is active, for any number of sources. They may have
+    different numbers of dimensions; what is inside a source's noise gets 0.
+
+    Cost: $O(K)$. The words of sources are put in one order by `jaxmeta.align`; this is about
+    directions.
+    """
     sizes = [values.shape[0] for values in source_values]
     dtype = source_values[0].dtype
     padded = jnp.stack([jnp.pad(v, (0, max(sizes) - v.shape[0])) for v in source_values])
-    noise = [jnp.asarray(sigma, dtype) for sigma in sigmas]
+    noise = jnp.stack([jnp.asarray(sigma, dtype) for sigma in sigmas])
     n = max(n, max(sizes))
 
     def of_each(function, rows):
         return jnp.stack([function(v, sigma=s, n=n) for v, s in zip(rows, noise, strict=True)])
 
+    # Variances over the smallest of them: only their ratios enter but for `rest`, and nothing
+    # depends on which unit they are in.
+    smallest = lax.stop_gradient(jnp.min(noise))
+    variances = (noise / smallest)[:, None] ** 2
     debiased = of_each(debias, padded)
-    precision = of_each(overlap, debiased) / jnp.stack(noise)[:, None] ** 2
-    ideal = _ratio(jnp.sum(precision * debiased, axis=0), jnp.sum(precision, axis=0))
+    precision = of_each(spiked_overlap, debiased) / variances
+    ideal = safe_ratio(jnp.sum(precision * debiased, axis=0), jnp.sum(precision, axis=0))
     # A source has no part in directions that it does not have, or has inside its noise.
-    overlaps = jnp.where(debiased == 0, 0, of_each(overlap, [ideal] * len(sizes)))
+    overlaps = jnp.where(debiased == 0, 0, of_each(spiked_overlap, [ideal] * len(sizes)))
+    # 1 - o is `variances` times `rest`, which does not cancel where there is hardly any noise.
+    rest = safe_ratio(jnp.ones_like(ideal), ideal / (smallest * n**0.5)) ** 2
+    terms = overlaps / (variances * (1 + overlaps))
+    shares = safe_ratio(terms, rest[None, :] + jnp.sum(overlaps * terms, axis=0, keepdims=True))
     exponent = 2 * jnp.asarray(alpha, dtype)
-    # In units of a source's own strength the diagonal of G is 1, and nothing overflows.
-    q = jax.vmap(_few_unknowns, in_axes=(1, 1), out_axes=1)(
-        overlaps, overlaps * power(ideal, exponent)[None, :]
-    )
-    squares = jnp.stack([_ratio(row, power(v, exponent)) for row, v in zip(q, padded, strict=True)])
+    squares = safe_ratio(shares * power(ideal, exponent)[None, :], power(padded, exponent))
     return tuple(safe_sqrt(row[:size]) for row, size in zip(squares, sizes, strict=True))
 
 
-def _few_unknowns(overlaps: Float[Array, " N"], h: Float[Array, " N"]) -> Float[Array, " N"]:
-    """The x >= 0 with the smallest x'Gx - 2h'x, G = oo' with ones on the diagonal."""
-    size = h.shape[0]
-    eye = jnp.eye(size, dtype=h.dtype)
-    gram = jnp.where(eye > 0, 1, jnp.outer(overlaps, overlaps))
-    sets = jnp.asarray(np.array(list(itertools.product([0, 1], repeat=size))), h.dtype)
+@jax.jit
+def rank_weights(sources: Sources) -> Float[Array, " N"]:
+    r"""Weights $c_j = \sqrt{r_j/\sum_l r_l}$ for sources of equal norm, $r_j$ the effective rank.
 
-    def on(chosen):
-        inside = jnp.outer(chosen, chosen)
-        x = jnp.linalg.solve(gram * inside + eye * (1 - chosen)[:, None], h * chosen)
-        value = jnp.dot(x, matmul(gram, x) - 2 * h)
-        # Sources that are all but one have no unique solution: a smaller set has one as good.
-        return x, jnp.where(jnp.all(x >= 0) & jnp.isfinite(value), value, jnp.inf)
+    $r_j = (\sum_i s_i^2)^2/\sum_i s_i^4 = \|E_j\|_F^4/\|E_j^\top E_j\|_F^2$ is the inverse of the
+    variance of inner products: see `jaxmeta.prepare`. Pass sources that are centred and of one
+    norm, as `standardise` makes them. A source of zeros gets 0. Cost: $O(n\sum_jk_j^2)$.
 
-    solutions, objective = jax.vmap(on)(sets)
-    best = solutions[jnp.argmin(objective)]
-    return jnp.where(jnp.isnan(jnp.sum(h) + jnp.sum(overlaps)), jnp.nan, best)
-
-
-def released_dimension_weights(
-    values: Float[Array, " k"],
-    *,
-    sigma: Real[Array, ""] | float,
-    n: int,
-    alpha: Real[Array, ""] | float,
-) -> Float[Array, " k"]:
-    r"""DW as in the paper's released code: $(\mu_i/\lambda_i)^\alpha$, $\lambda$ the USVT estimate.
-
-    The reciprocal of Eq. 8 with the source's own ideal: at least 1, and infinite from the edge of
-    the noise on, so pass no more dimensions than `usvt_rank`. It *lifts* weak dimensions, which
-    flattens the spectrum.
+    >>> import jax.numpy as jnp
+    >>> wide, narrow = jnp.eye(4), jnp.array([[1.0], [-1.0], [1.0], [-1.0]])
+    >>> print((rank_weights((wide / 2, narrow / 2)) ** 2).round(3))
+    [0.8 0.2]
     """
-    _checks.descending("values", values)
-    _checks.scalar("alpha", alpha)
-    exponent = jnp.asarray(alpha, values.dtype)
-    return power(values, exponent) / power(usvt(values, sigma=sigma, n=n), exponent)
+    _checks.embeddings("sources", sources)
+    units = [unit(source) for source in sources]
+    squares = jnp.stack([jnp.sum(matmul(e.T, e) ** 2) for e in units])
+    ranks = safe_ratio(jnp.ones_like(squares), squares)
+    return safe_sqrt(safe_ratio(ranks, jnp.sum(ranks)))
 
 
-def released_source_weights(
-    source_values: Sequence[Float[Array, " _"]],
+def _strengths(
+    ideal_values: Any,
+    source_values: Sequence[Array],
+    alpha: Any,
+    source_alphas: Any,
     *,
-    sizes: Sequence[int],
-    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
-    n: int,
-    alpha: Real[Array, ""] | float,
-) -> Float[Array, " N"]:
-    r"""SW as in the paper's released code: Eq. 9 with the spectra exchanged, and a shifted block.
-
-    The part of the ideal is played by block $j$ of source $j$'s *own* noisy values, that of the
-    source by its leading USVT values. So `source_values` are all values of each source, at least
-    $\theta_{j+1}$ of them, and `sizes` its dimensions. The order of the sources matters.
-    """
-    shifted, leading = _released_spectra(source_values, sizes, sigmas, n)
-    return source_weights(shifted, leading, alpha=alpha)
-
-
-def released_2020_dimension_weights(
-    source_values: Sequence[Float[Array, " _"]],
-    *,
-    sizes: Sequence[int],
-    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
-    n: int,
-    alpha: Real[Array, ""] | float,
-) -> tuple[Float[Array, " _"], ...]:
-    r"""DW as in the released code of 2020: the ratio upside down, *and* a shifted block.
-
-    $(\mu_{j,\theta_j+i}/\lambda_{j,i})^\alpha$, of noisy values $\mu$ and USVT values $\lambda$ of
-    one source. Arguments are those of `released_source_weights`, which has not changed since.
-    """
-    shifted, leading = _released_spectra(source_values, sizes, sigmas, n)
-    return dimension_weights(shifted, leading, alpha=alpha)
-
-
-def released_2021_source_weights(
-    source_values: Sequence[Float[Array, " _"]],
-    *,
-    sizes: Sequence[int],
-    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
-    n: int,
-    alpha: Real[Array, ""] | float,
-) -> Float[Array, " N"]:
-    r"""SW as in the released code of April 2021, of a month: a cube root, and a shifted block.
-
-    $(\sum_i\mu_{j,\theta_j+i}^{2\alpha}/\sum_i\lambda_{j,i}^{4\alpha})^{1/3}$, which depends on the
-    unit of the signals. Arguments are those of `released_source_weights`.
-    """
-    shifted, leading = _released_spectra(source_values, sizes, sigmas, n)
-    _checks.scalar("alpha", alpha)
-    exponent = 2 * jnp.asarray(alpha, leading[0].dtype)
-    pairs = zip(shifted, leading, strict=True)
-    squares = [
-        _ratio(jnp.sum(power(a, exponent)), jnp.sum(power(b, 2 * exponent))) for a, b in pairs
-    ]
-    return power(jnp.stack(squares), 1 / 3)
-
-
-def released_2021_dimension_weights(
-    source_values: Sequence[Float[Array, " _"]],
-    *,
-    sizes: Sequence[int],
-    sigmas: Sequence[Real[Array, ""] | float] | Real[Array, " N"],
-    n: int,
-    alpha: Real[Array, ""] | float,
-) -> tuple[Float[Array, " _"], ...]:
-    r"""DW as in the released code of April 2021: a cube root, and a shifted block.
-
-    $(\mu_{j,\theta_j+i}^{2\alpha}/\lambda_{j,i}^{4\alpha})^{1/3}$: see
-    `released_2021_source_weights`.
-    """
-    shifted, leading = _released_spectra(source_values, sizes, sigmas, n)
-    _checks.scalar("alpha", alpha)
-    exponent = 2 * jnp.asarray(alpha, leading[0].dtype)
-    pairs = zip(shifted, leading, strict=True)
-    return tuple(power(_ratio(power(a, exponent), power(b, 2 * exponent)), 1 / 3) for a, b in pairs)
-
-
-def _released_spectra(source_values, sizes, sigmas, n):
-    """Block j of source j's own values, and its leading USVT values."""
-    _checks.sources("source_values", source_values)
-    _checks.sizes("sizes", sizes)
-    _checks.count("sizes", sizes, len(source_values))
-    _checks.count("sigmas", sigmas, len(source_values))
-    ends = np.cumsum(sizes)
-    for j, (values, end) in enumerate(zip(source_values, ends, strict=True)):
-        _checks.descending(f"source_values[{j}]", values)
-        if values.shape[0] < end:
-            raise ValueError(
-                f"source_values[{j}]: got {values.shape[0]} values, expected at least {end}; the "
-                "released code reads beyond the source's own dimensions: pass its whole spectrum."
-            )
-    shifted = [v[end - k : end] for v, k, end in zip(source_values, sizes, ends, strict=True)]
-    leading = [
-        usvt(v, sigma=sigma, n=n)[:k]
-        for v, k, sigma in zip(source_values, sizes, sigmas, strict=True)
-    ]
-    return tuple(shifted), tuple(leading)
-
-
-def _strengths(ideal_values, source_values, alpha, source_alphas, *, double: bool):
-    """Pairs of the ideal's and the source's values at their exponents, or at twice these."""
+    factor: int,
+) -> Iterator[tuple[Array, Array]]:
+    """The ideal's and each source's values to `factor` times their exponents."""
     _checks.sources("source_values", source_values)
     for j, values in enumerate(source_values):
         _checks.array(f"source_values[{j}]", values, 1)
@@ -369,26 +254,18 @@ def _strengths(ideal_values, source_values, alpha, source_alphas, *, double: boo
     _checks.numbers_per_source("source_alphas", source_alphas, [1] * len(sizes))
     if hasattr(ideal_values, "shape"):
         _checks.array("ideal_values", ideal_values, 1)
-        ideal_values = blocks(ideal_values, sizes=sizes)
+        ideal_values = split_by_source(ideal_values, sizes=sizes)
     _checks.count("ideal_values", ideal_values, len(sizes))
-    pairs = []
     for j, size in enumerate(sizes):
         _checks.array(f"ideal_values[{j}]", ideal_values[j], 1)
-        (ideal,) = blocks(ideal_values[j], sizes=(size,))
-        factor = 2 if double else 1
-        a = power(ideal, factor * jnp.asarray(alpha, ideal.dtype))
-        b = power(source_values[j], factor * jnp.asarray(source_alphas[j], ideal.dtype))
-        pairs.append((a, b))
-    return pairs
+        (ideal,) = split_by_source(ideal_values[j], sizes=(size,))
+        exponents = (jnp.asarray(x, ideal.dtype) for x in (alpha, source_alphas[j]))
+        a, b = (factor * exponent for exponent in exponents)
+        yield power(ideal, a), power(source_values[j], b)
 
 
 def _least_squares(a: Float[Array, " k"], b: Float[Array, " k"]) -> Float[Array, ""]:
     """The c >= 0 with the smallest sum of (a - c^2 b)^2."""
     scale = power_of_two(jnp.max(b))
     b = b / scale
-    return safe_sqrt(_ratio(jnp.sum(a * b), jnp.sum(b * b) * scale))
-
-
-def _ratio(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The quotient a / b, with 0 where b is 0 (and NaN where a is NaN); finite derivatives."""
-    return jnp.where(b == 0, 0 * a, a / jnp.where(b == 0, 1, b))
+    return safe_sqrt(safe_ratio(jnp.sum(a * b), jnp.sum(b * b) * scale))

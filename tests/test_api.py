@@ -19,7 +19,8 @@ from jax import export
 from jax.test_util import check_grads
 
 import jaxmeta
-from jaxmeta import Layer, Spectrum
+from jaxmeta import Spectrum
+from jaxmeta.methods import Layer
 from jaxmeta.methods.autoencode import _Wiring
 
 WORDS = 7
@@ -255,7 +256,9 @@ def inner_products(e):
 
 def network(encoders, sources):
     wiring = _Wiring(jnp.tanh, normalise=True)
-    return jaxmeta.encode(jaxmeta.Autoencoder(encoders, (), wiring), sources)
+    return jaxmeta.methods.autoencoded_rows(
+        jaxmeta.methods.Autoencoder(encoders, (), wiring), sources
+    )
 
 
 def layers(rng):
@@ -274,12 +277,12 @@ TABLE = {
         {},
     ),
     "cosine_shares": Row(
-        jaxmeta.cosine_shares,
+        jaxmeta.diagnosis.cosine_shares,
         lambda rng: (two_sources(rng), (rng.uniform(0.5, 1.5, 2), rng.uniform(0.5, 1.5))),
         {name: lambda rng, m=make: m(rng) for name, make in SOURCES_DEGENERATE.items()},
     ),
     "disagreement": Row(
-        jaxmeta.disagreement,
+        jaxmeta.diagnosis.disagreement,
         lambda rng: (two_sources(rng),),
         SOURCES_DEGENERATE,
     ),
@@ -292,13 +295,13 @@ TABLE = {
         },
     ),
     "nearest_neighbours": Row(
-        lambda source: jaxmeta.nearest_neighbours(source, neighbours=3),
+        lambda source: jaxmeta.methods.nearest_neighbours(source, neighbours=3),
         lambda rng: (embedding(rng, 4),),
         {},
         discrete=True,
     ),
     "one_to_n": Row(
-        lambda sources, weights, alpha: jaxmeta.one_to_n(
+        lambda sources, weights, alpha: jaxmeta.methods.one_to_n(
             sources, k=3, weights=weights, alpha=alpha
         ),
         lambda rng: (two_sources(rng), tuple(rng.uniform(0.5, 1.5, 2)), rng.uniform(0.4, 0.6)),
@@ -315,14 +318,16 @@ TABLE = {
         totals=lambda out: [jnp.sum(out.embedding)],
     ),
     "one_to_n_plus": Row(
-        lambda sources, ridge: jaxmeta.one_to_n_plus(sources, PRESENT, k=2, ridge=ridge, steps=3),
+        lambda sources, ridge: jaxmeta.methods.one_to_n_plus(
+            sources, PRESENT, k=2, ridge=ridge, steps=3
+        ),
         lambda rng: (two_sources(rng), rng.uniform(0.1, 0.2)),
         {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
         smooth=lambda out: (inner_products(out.embedding), out.error),
         totals=lambda out: [out.error],
     ),
     "predict_missing": Row(
-        lambda sources, ridge: jaxmeta.predict_missing(sources, PRESENT, ridge=ridge),
+        lambda sources, ridge: jaxmeta.files.predict_missing(sources, PRESENT, ridge=ridge),
         lambda rng: (two_sources(rng), rng.uniform(0.1, 0.2)),
         {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
     ),
@@ -338,20 +343,20 @@ TABLE = {
             smooth=inner_products,
         )
         for function in (
-            jaxmeta.centre,
-            jaxmeta.unit_rows,
-            jaxmeta.unit_frobenius,
-            jaxmeta.unit_spectral,
+            jaxmeta.prepare.centre_rows,
+            jaxmeta.prepare.unit_rows,
+            jaxmeta.prepare.unit_frobenius,
+            jaxmeta.prepare.unit_spectral,
             jaxmeta.standardise,
         )
     },
     "centre, of some words": Row(
-        lambda source: jaxmeta.centre(source, present=jnp.arange(WORDS) != 2),
+        lambda source: jaxmeta.prepare.centre_rows(source, present=jnp.arange(WORDS) != 2),
         lambda rng: (embedding(rng, 3),),
         {},
     ),
     "spectrum_power": Row(
-        lambda source, exponent: jaxmeta.spectrum_power(source, exponent=exponent),
+        lambda source, exponent: jaxmeta.prepare.spectrum_power(source, exponent=exponent),
         lambda rng: (two_sources(rng)[1], rng.uniform(0.4, 0.6)),
         {
             "equal values": lambda rng: (frame(rng, 3), 0.5),
@@ -360,12 +365,12 @@ TABLE = {
         smooth=inner_products,
     ),
     "remove_leading": Row(
-        lambda source: jaxmeta.remove_leading(source, count=1),
+        lambda source: jaxmeta.prepare.remove_leading(source, count=1),
         lambda rng: (two_sources(rng)[1],),
         {"zero": lambda rng: (np.zeros((WORDS, 3)),)},  # noqa: ARG005
     ),
     "balanced_exponent": Row(
-        jaxmeta.balanced_exponent,
+        jaxmeta.prepare.balanced_exponent,
         lambda rng: (descending(rng, 5),),
         {
             "equal": lambda rng: (np.ones(5),),  # noqa: ARG005
@@ -375,18 +380,18 @@ TABLE = {
         terms=256,
     ),
     "rank_weights": Row(
-        jaxmeta.rank_weights,
+        jaxmeta.weights.rank_weights,
         lambda rng: (two_sources(rng),),
         {**SOURCES_DEGENERATE},
     ),
     "agreement_weights": Row(
-        jaxmeta.agreement_weights,
+        jaxmeta.quadratic.agreement_weights,
         lambda rng: (two_sources(rng),),
         {},
         terms=256,
     ),
     "principal_axes": Row(
-        jaxmeta.principal_axes,
+        jaxmeta.combine.principal_axes,
         lambda rng: (two_sources(rng)[1],),
         {
             "equal values": lambda rng: (frame(rng, 3),),
@@ -395,7 +400,9 @@ TABLE = {
         smooth=inner_products,
     ),
     "reconstruction_weights, fewer than dimensions": Row(
-        lambda source, ridge: jaxmeta.reconstruction_weights((source,), (NEIGHBOURS,), ridge=ridge),
+        lambda source, ridge: jaxmeta.methods.reconstruction_weights(
+            (source,), (NEIGHBOURS,), ridge=ridge
+        ),
         lambda rng: (embedding(rng, 4) @ rotation(rng, 4), rng.uniform(0.1, 0.2)),
         {
             "equal words": lambda rng: (np.ones((WORDS, 4)), 0.1),  # noqa: ARG005
@@ -403,14 +410,14 @@ TABLE = {
         },
     ),
     "reconstruction_weights": Row(
-        lambda sources, ridge: jaxmeta.reconstruction_weights(
+        lambda sources, ridge: jaxmeta.methods.reconstruction_weights(
             sources, (NEIGHBOURS, NEIGHBOURS[:, :2]), ridge=ridge
         ),
         lambda rng: (two_sources(rng), rng.uniform(0.1, 0.2)),
         {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
     ),
     "released_one_to_n": Row(
-        lambda sources, rate: jaxmeta.released_one_to_n(
+        lambda sources, rate: jaxmeta.released.released_one_to_n(
             sources, k=2, key=jax.random.key(0), rate=rate, steps=3
         ),
         lambda rng: (two_sources(rng), rng.uniform(0.01, 0.02)),
@@ -418,7 +425,7 @@ TABLE = {
         totals=lambda out: [out.error],
     ),
     "rotated_average": Row(
-        lambda sources: jaxmeta.rotated_average(sources, steps=3),
+        lambda sources: jaxmeta.combine.rotated_average(sources, steps=3),
         lambda rng: ((*two_sources(rng), embedding(rng, 3) + 3),),
         {
             "equal values": lambda rng: ((frame(rng, 2), (e := frame(rng, 3)), e),),
@@ -475,7 +482,7 @@ TABLE = {
         discrete=True,
     ),
     "best_order": Row(
-        lambda ideal, sources, weights, alpha, source_alphas: jaxmeta.best_order(
+        lambda ideal, sources, weights, alpha, source_alphas: jaxmeta.bounds.best_order(
             ideal, sources, weights, alpha=alpha, source_alphas=source_alphas
         ),
         bound_arguments,
@@ -483,7 +490,7 @@ TABLE = {
         totals=lambda out: [out.tight],
     ),
     "blocks": Row(
-        lambda values: jaxmeta.blocks(values, sizes=(2, 3, 2)),
+        lambda values: jaxmeta.spectral.split_by_source(values, sizes=(2, 3, 2)),
         lambda rng: (descending(rng, 6),),
         {"zero": lambda rng: (np.zeros(6),)},  # noqa: ARG005
     ),
@@ -496,7 +503,7 @@ TABLE = {
         totals=lambda out: [out.telescoped, out.split, out.tight],
     ),
     "complete_spectrum": Row(
-        lambda top, trace, square_norm: jaxmeta.complete_spectrum(
+        lambda top, trace, square_norm: jaxmeta.shrinkage.complete_spectrum(
             top, n=9, trace=trace, square_norm=square_norm
         ),
         moments,
@@ -543,7 +550,7 @@ TABLE = {
         WEIGHTS_DEGENERATE,
     ),
     "effective_rank": Row(
-        jaxmeta.effective_rank,
+        jaxmeta.noise.effective_rank,
         lambda rng: (descending(rng, 5),),
         {"equal": lambda rng: (np.ones(5),), "one": lambda rng: (np.eye(5)[0],)},  # noqa: ARG005
     ),
@@ -556,12 +563,12 @@ TABLE = {
         terms=1024,
     ),
     "non_negative": Row(
-        jaxmeta.non_negative,
+        jaxmeta.optimise.non_negative,
         lambda rng: (rng.uniform(0.5, 1.5, 3),),
         {"negative": lambda rng: (-np.ones(3),)},  # noqa: ARG005
     ),
     "per_source": Row(
-        lambda ideal, sources: jaxmeta.per_source(
+        lambda ideal, sources: jaxmeta.quadratic.per_source(
             jaxmeta.pip_quadratic(ideal, sources), sizes=(2, 3)
         ),
         quadratic_arguments,
@@ -575,14 +582,14 @@ TABLE = {
         totals=lambda out: [],  # noqa: ARG005
     ),
     "quadratic_loss": Row(
-        lambda ideal, sources, squares: jaxmeta.quadratic_loss(
+        lambda ideal, sources, squares: jaxmeta.quadratic.quadratic_loss(
             jaxmeta.pip_quadratic(ideal, sources), squares
         ),
         lambda rng: (*quadratic_arguments(rng), rng.uniform(0.5, 1.5, 5)),
         {"nothing": lambda rng: (*duplicated_sources(rng), np.zeros(5))},
     ),
     "simplex": Row(
-        jaxmeta.simplex,
+        jaxmeta.optimise.simplex,
         lambda rng: (rng.uniform(0.3, 0.35, 3),),
         {"equal": lambda rng: (np.ones(3),)},  # noqa: ARG005
     ),
@@ -604,7 +611,7 @@ TABLE = {
         terms=4096,  # forty linear systems, each as ill conditioned as its barrier is steep
     ),
     "lemma1": Row(
-        jaxmeta.lemma1,
+        jaxmeta.bounds.lemma1,
         lambda rng: (frame(rng, 3), frame(rng, 3)),
         {
             "identical": twice(lambda rng: frame(rng, 3)),
@@ -618,12 +625,12 @@ TABLE = {
         {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
     ),
     "overlap": Row(
-        lambda values, sigma: jaxmeta.overlap(values, sigma=sigma, n=N),
+        lambda values, sigma: jaxmeta.noise.spiked_overlap(values, sigma=sigma, n=N),
         spiked_arguments,
         SPIKED_DEGENERATE,
     ),
     "overlap, rectangular": Row(
-        lambda values, sigma: jaxmeta.overlap(values, sigma=sigma, n=N, m=9),
+        lambda values, sigma: jaxmeta.noise.spiked_overlap(values, sigma=sigma, n=N, m=9),
         spiked_arguments,
         {"zero": lambda rng: (np.zeros(5), 0.25)},  # noqa: ARG005
     ),
@@ -634,13 +641,15 @@ TABLE = {
         discrete=True,
     ),
     "paper_curve": Row(
-        lambda values, sigma, alpha: jaxmeta.paper_curve(values, sigma=sigma, n=N, alpha=alpha),
+        lambda values, sigma, alpha: jaxmeta.dimension.paper_curve(
+            values, sigma=sigma, n=N, alpha=alpha
+        ),
         with_alpha(lambda rng: (6 + descending(rng, 5), rng.uniform(0.2, 0.3))),
         SPIKED_DEGENERATE_WITH_ALPHA,
         totals=lambda out: [jnp.sum(out)],
     ),
     "predicted_curve": Row(
-        lambda values, strengths, alpha, total: jaxmeta.predicted_curve(
+        lambda values, strengths, alpha, total: jaxmeta.dimension.predicted_curve(
             values, strengths, alpha=alpha, total=total
         ),
         lambda rng: (descending(rng, 5), descending(rng, 5) - 1, rng.uniform(0.4, 0.6), 99.0),
@@ -670,12 +679,12 @@ TABLE = {
         },
     ),
     "pip_matrix": Row(
-        jaxmeta.pip_matrix,
+        jaxmeta.pip.pip_matrix,
         lambda rng: (embedding(rng, 3),),
         {"zero": lambda rng: (np.zeros((WORDS, 3)),)},  # noqa: ARG005
     ),
     "principal_sines": Row(
-        jaxmeta.principal_sines,
+        jaxmeta.linalg.principal_sines,
         lambda rng: (frame(rng, 3), frame(rng, 2)),
         {
             "identical": twice(lambda rng: frame(rng, 3)),
@@ -702,17 +711,17 @@ TABLE = {
         {"repeated": lambda rng: ((q := frame(rng, 4)), q[:, :2])},
     ),
     "released_dimension": Row(
-        jaxmeta.released_dimension, lambda rng: (rng.uniform(1, 2, 5),), {}, discrete=True
+        jaxmeta.released.released_dimension, lambda rng: (rng.uniform(1, 2, 5),), {}, discrete=True
     ),
     "released_dimension_weights": Row(
-        lambda values, sigma, alpha: jaxmeta.released_dimension_weights(
+        lambda values, sigma, alpha: jaxmeta.released.released_dimension_weights(
             values, sigma=sigma, n=N, alpha=alpha
         ),
         with_alpha(spiked_arguments),
         {"no noise": lambda rng: (descending(rng, 5), 0.0, 0.5)},
     ),
     "released_noise_std": Row(
-        jaxmeta.released_noise_std,
+        jaxmeta.released.released_noise_std,
         lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
         {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
     ),
@@ -729,14 +738,14 @@ TABLE = {
             {"zero": lambda rng: ((np.zeros(2), np.zeros(5)), (0.25, 0.0), 0.5)},  # noqa: ARG005
         )
         for function in (
-            jaxmeta.released_source_weights,
-            jaxmeta.released_2020_dimension_weights,
-            jaxmeta.released_2021_source_weights,
-            jaxmeta.released_2021_dimension_weights,
+            jaxmeta.released.released_source_weights,
+            jaxmeta.released.released_2020_dimension_weights,
+            jaxmeta.released.released_2021_source_weights,
+            jaxmeta.released.released_2021_dimension_weights,
         )
     },
     "rotate": Row(
-        jaxmeta.rotate,
+        jaxmeta.combine.rotate_onto,
         lambda rng: (embedding(rng, 3), embedding(rng, 3) + 3),
         {
             "identical": twice(lambda rng: embedding(rng, 3)),
@@ -744,7 +753,7 @@ TABLE = {
         },
     ),
     "rotate, to more dimensions": Row(
-        jaxmeta.rotate,
+        jaxmeta.combine.rotate_onto,
         lambda rng: (embedding(rng, 2), embedding(rng, 4) + 3),
         {},
     ),
@@ -757,7 +766,7 @@ TABLE = {
         },
     ),
     "rotation_invariant_rectangular": Row(
-        lambda values, sigma: jaxmeta.rotation_invariant_rectangular(
+        lambda values, sigma: jaxmeta.shrinkage.rotation_invariant_rectangular(
             values, sigma=sigma, n=WORDS, m=9
         ),
         lambda rng: (descending(rng, WORDS), rng.uniform(0.2, 0.3)),
@@ -775,7 +784,9 @@ TABLE = {
         discrete=True,
     ),
     "select_sources": Row(
-        lambda ideal, sources, alpha: jaxmeta.select_sources(ideal, sources, count=1, alpha=alpha),
+        lambda ideal, sources, alpha: jaxmeta.bounds.select_sources(
+            ideal, sources, count=1, alpha=alpha
+        ),
         lambda rng: (spectrum(rng, 4), (spectrum(rng, 2), spectrum(rng, 3)), 0.5),
         {},
         discrete=True,
@@ -788,7 +799,7 @@ TABLE = {
         SPIKED_DEGENERATE_WITH_ALPHA,
     ),
     "simulate_curve": Row(
-        lambda ideal, sigma, alpha: jaxmeta.simulate_curve(
+        lambda ideal, sigma, alpha: jaxmeta.dimension.simulate_curve(
             ideal, sigma=sigma, n=6, alpha=alpha, key=jax.random.key(1), draws=3
         ),
         with_alpha(lambda rng: (descending(rng, 3), rng.uniform(0.2, 0.3))),
@@ -796,7 +807,7 @@ TABLE = {
         terms=64,  # an SVD
     ),
     "simulate_curve, blocked": Row(
-        lambda ideal, sigma, alpha: jaxmeta.simulate_curve(
+        lambda ideal, sigma, alpha: jaxmeta.dimension.simulate_curve(
             ideal, sigma=sigma, n=N, alpha=alpha, key=jax.random.key(1), draws=3, depth=2
         ),
         with_alpha(lambda rng: (descending(rng, 3), rng.uniform(0.2, 0.3))),
@@ -825,7 +836,7 @@ TABLE = {
         smooth=lambda out: out.values,
     ),
     "spiked_strengths": Row(
-        lambda values, sigma, alpha: jaxmeta.spiked_strengths(
+        lambda values, sigma, alpha: jaxmeta.noise.spiked_strengths(
             values, sigma=sigma, n=N, alpha=alpha
         ),
         with_alpha(spiked_arguments),
@@ -841,12 +852,12 @@ TABLE = {
         },
     ),
     "sum_to_one": Row(
-        jaxmeta.sum_to_one,
+        jaxmeta.weights.sum_to_one,
         lambda rng: (rng.uniform(0.5, 1.5, 3),),
         {"equal": lambda rng: (np.ones(3),)},  # noqa: ARG005
     ),
     "sum_to_one, dimension weights": Row(
-        jaxmeta.sum_to_one,
+        jaxmeta.weights.sum_to_one,
         lambda rng: ((rng.uniform(0.5, 1.5, 3), rng.uniform(0.5, 1.5, 2)),),
         {"zero among them": lambda rng: ((np.eye(3)[0], np.ones(2)),)},  # noqa: ARG005
     ),
@@ -856,7 +867,7 @@ TABLE = {
         SPIKED_DEGENERATE,
     ),
     "usvt_rank": Row(
-        lambda values, sigma: jaxmeta.usvt_rank(values, sigma=sigma, n=N),
+        lambda values, sigma: jaxmeta.noise.usvt_rank(values, sigma=sigma, n=N),
         spiked_arguments,
         {},
         discrete=True,

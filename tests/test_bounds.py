@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import LAYOUTS, WORDS, Layout, frames, problems, seeds
 
-from jaxmeta import BoundTerms, Spectrum, best_order, bound_terms, lemma1
+from jaxmeta import Spectrum, bound_terms
+from jaxmeta.bounds import BoundTerms, best_order, lemma1
 
 layouts = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import WORDS, embeddings, seeds
 
-from jaxmeta import concatenate, pip_loss, pip_matrix
-from jaxmeta.combine import average, principal_axes, rotate, rotated_average, svd_reduce
+from jaxmeta import concatenate, pip_loss
+from jaxmeta.combine import average, principal_axes, rotate_onto, rotated_average, svd_reduce
+from jaxmeta.pip import pip_matrix
 
 
 @pytest.fixture
@@ -244,7 +245,7 @@ def test_rotated_average_of_one_source_after_rotation(rng):
 def test_no_step_increases_the_spread(rng):
     sources = tuple(rounded(rng.normal(size=(WORDS, k))) for k in (3, 5, 5, 4))
     scale = 8 * sum(np.sum(e**2) for e in sources)
-    before, last = spread([exactly(rotate(e, cast(sources[1]))) for e in cast(sources)]), None
+    before, last = spread([exactly(rotate_onto(e, cast(sources[1]))) for e in cast(sources)]), None
     for steps in (1, 3, 64):
         found = rotated_average(cast(sources), steps=steps)
         rotations = [exactly(q) for q in found.rotations]
@@ -272,7 +273,7 @@ def test_two_sources_are_done_after_the_first_rotation(rng):
     e, f = (rounded(rng.normal(size=(WORDS, k))) for k in (4, 3))
     found = rotated_average(cast((f, e)), steps=1)
     assert_close(found.change, 0, scale=1)
-    expected = (e + exactly(rotate(cast(f), cast(e)))) / 2
+    expected = (e + exactly(rotate_onto(cast(f), cast(e)))) / 2
     assert_close(found.embedding, expected, scale=10 * np.linalg.norm(e))
 
 

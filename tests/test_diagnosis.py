@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import seeds
 
-from jaxmeta.diagnosis import cosine_shares, diagnose, disagreement, plot_diagnosis
+from jaxmeta import plot_diagnosis
+from jaxmeta.diagnosis import cosine_shares, diagnose, disagreement
 
 WORDS = 15
 

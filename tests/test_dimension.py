@@ -17,10 +17,10 @@ from jaxmeta import (
     paper_dimension,
     pip_curve,
     pip_loss,
-    released_dimension,
     select_dimension,
-    simulate_curve,
 )
+from jaxmeta.dimension import simulate_curve
+from jaxmeta.released import released_dimension
 
 ALPHAS = (0.0, 0.25, 0.5, 1.0)
 TAU = 2.0  # sigma sqrt n, exactly

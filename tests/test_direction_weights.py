@@ -15,20 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import alphas, frames, nearly, spectra
 
-from jaxmeta import (
-    Spectrum,
-    aligned_weights,
-    pip_matrix,
+from jaxmeta import Spectrum, aligned_weights, shrinkage_weights, strength_weights
+from jaxmeta.bounds import select_sources
+from jaxmeta.combine import rotate_onto
+from jaxmeta.noise import usvt_rank
+from jaxmeta.pip import pip_matrix
+from jaxmeta.released import (
     released_2020_dimension_weights,
     released_2021_dimension_weights,
     released_2021_source_weights,
     released_dimension_weights,
     released_source_weights,
-    rotate,
-    select_sources,
-    shrinkage_weights,
-    strength_weights,
-    usvt_rank,
 )
 
 ALPHAS = (0.25, 0.5, 1.0)
@@ -372,13 +369,15 @@ def test_released_weights_do_not_depend_on_the_scale(rng):
 def test_rotate_finds_a_rotation(rng):
     reference = rounded(rng.normal(size=(16, 4)))
     turned = rounded(reference @ rotation(rng, 4))
-    assert_close(rotate(cast(turned), cast(reference)), reference, scale=oracles.norm(reference))
+    assert_close(
+        rotate_onto(cast(turned), cast(reference)), reference, scale=oracles.norm(reference)
+    )
 
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_rotate_changes_no_inner_product(rng, k):
     source, reference = rounded(rng.normal(size=(16, k))), rounded(rng.normal(size=(16, 4)))
-    found = rotate(cast(source), cast(reference))
+    found = rotate_onto(cast(source), cast(reference))
     assert found.shape == (16, 4)
     assert_close(pip_matrix(found), source @ source.T, scale=oracles.norm(source) ** 2)
 
@@ -387,7 +386,7 @@ def test_rotate_changes_no_inner_product(rng, k):
 def test_rotate_is_the_best_there_is(rng, k):
     """Against SciPy where that has it, and else the sum of singular values that no Q exceeds."""
     source, reference = rounded(rng.normal(size=(16, k))), rounded(rng.normal(size=(16, 4)))
-    found = exactly(rotate(cast(source), cast(reference)))
+    found = exactly(rotate_onto(cast(source), cast(reference)))
     scale = oracles.norm(source) * oracles.norm(reference)
     assert_close(
         np.sum(found * reference),

@@ -31,7 +31,7 @@ def bound(ideal=SPECTRUM, sources=(SPECTRUM,), weights=None, alpha=0.5, source_a
 
 
 def order(sources):
-    return jaxmeta.best_order(SPECTRUM, sources, alpha=0.5)
+    return jaxmeta.bounds.best_order(SPECTRUM, sources, alpha=0.5)
 
 
 def weigh(rule, ideal=MU, values=(MU,), alpha=0.5, source_alphas=None):
@@ -48,7 +48,7 @@ def spiked(function, values=MU, sigma=0.1, n=6, **settings):
 
 
 def simulate(values=MU, sigma=0.1, n=6, alpha=0.5, draws=2, depth=1):
-    return jaxmeta.simulate_curve(
+    return jaxmeta.dimension.simulate_curve(
         values, sigma=sigma, n=n, alpha=alpha, key=jax.random.key(0), draws=draws, depth=depth
     )
 
@@ -58,11 +58,13 @@ def align(values=(MU, MU), sigmas=(0.1, 0.1), n=6, alpha=0.5):
 
 
 def released(values=(MU, MU), sizes=(1, 2), sigmas=(0.1, 0.1), n=6, alpha=0.5):
-    return jaxmeta.released_source_weights(values, sizes=sizes, sigmas=sigmas, n=n, alpha=alpha)
+    return jaxmeta.released.released_source_weights(
+        values, sizes=sizes, sigmas=sigmas, n=n, alpha=alpha
+    )
 
 
 def complete(values=MU, n=6, trace=1.0, square_norm=20.0):
-    return jaxmeta.complete_spectrum(values, n=n, trace=trace, square_norm=square_norm)
+    return jaxmeta.shrinkage.complete_spectrum(values, n=n, trace=trace, square_norm=square_norm)
 
 
 def strengths(values=MU, sigma=0.1, alpha=0.5, size=4):
@@ -70,26 +72,26 @@ def strengths(values=MU, sigma=0.1, alpha=0.5, size=4):
 
 
 def rectangular(values=MU, sigma=0.1, n=3, m=5):
-    return jaxmeta.rotation_invariant_rectangular(values, sigma=sigma, n=n, m=m)
+    return jaxmeta.shrinkage.rotation_invariant_rectangular(values, sigma=sigma, n=n, m=m)
 
 
 # Functions of leading values, the noise and the number of words; True if they take an exponent.
 SPIKED = {
     jaxmeta.usvt: False,
-    jaxmeta.usvt_rank: False,
+    jaxmeta.noise.usvt_rank: False,
     jaxmeta.debias: False,
-    jaxmeta.overlap: False,
-    jaxmeta.spiked_strengths: True,
+    jaxmeta.noise.spiked_overlap: False,
+    jaxmeta.noise.spiked_strengths: True,
     jaxmeta.select_dimension: True,
     jaxmeta.paper_dimension: True,
     jaxmeta.shrinkage_weights: True,
-    jaxmeta.released_dimension_weights: True,
+    jaxmeta.released.released_dimension_weights: True,
 }
 SORTED = (
     jaxmeta.select_dimension,
     jaxmeta.paper_dimension,
     jaxmeta.shrinkage_weights,
-    jaxmeta.released_dimension_weights,
+    jaxmeta.released.released_dimension_weights,
 )
 
 
@@ -173,7 +175,7 @@ TABLE = {
         ("f: got an array of shape (1, 6, 3)", "a matrix", "jax.vmap over a batch"),
     ),
     "pip_matrix of a vector": (
-        lambda: jaxmeta.pip_matrix(MU),
+        lambda: jaxmeta.pip.pip_matrix(MU),
         ValueError,
         ("e: got an array of shape (3,)", "a matrix", "reshape it"),
     ),
@@ -183,12 +185,12 @@ TABLE = {
         ("signal: got an array of shape (3,)", "a matrix", "reshape it"),
     ),
     "blocks of a matrix": (
-        lambda: jaxmeta.blocks(E, sizes=(1, 2)),
+        lambda: jaxmeta.spectral.split_by_source(E, sizes=(1, 2)),
         ValueError,
         ("values: got an array of shape (6, 3)", "a vector", "reshape it"),
     ),
     "lemma1 of a vector": (
-        lambda: jaxmeta.lemma1(E, MU),
+        lambda: jaxmeta.bounds.lemma1(E, MU),
         ValueError,
         ("y: got an array of shape (3,)", "a matrix", "reshape it"),
     ),
@@ -208,7 +210,7 @@ TABLE = {
         ("ideal_values: got an array of shape (6, 3)", "a vector", "reshape it"),
     ),
     "weights that are a matrix": (
-        lambda: jaxmeta.sum_to_one(E),
+        lambda: jaxmeta.weights.sum_to_one(E),
         ValueError,
         ("weights: got an array of shape (6, 3)", "a vector", "reshape it"),
     ),
@@ -229,7 +231,7 @@ TABLE = {
         ("f and e", "6 rows in f", "5 rows in e", "align the vocabularies"),
     ),
     "principal_sines of different words": (
-        lambda: jaxmeta.principal_sines(E, F),
+        lambda: jaxmeta.linalg.principal_sines(E, F),
         ValueError,
         ("x and y", "6 rows in x", "5 rows in y", "align the vocabularies"),
     ),
@@ -244,7 +246,7 @@ TABLE = {
         ("ideal.vectors and sources[1].vectors", "6 rows", "5 rows", "align the vocabularies"),
     ),
     "lemma1 of different dimensions": (
-        lambda: jaxmeta.lemma1(E, E[:, :2]),
+        lambda: jaxmeta.bounds.lemma1(E, E[:, :2]),
         ValueError,
         ("x and y", "(6, 3) and (6, 2)", "the same", "principal_sines"),
     ),
@@ -351,12 +353,12 @@ TABLE = {
         ("rank: got 4", "1 to 3", "signal has 3"),
     ),
     "blocks of size zero": (
-        lambda: jaxmeta.blocks(MU, sizes=(2, 0)),
+        lambda: jaxmeta.spectral.split_by_source(MU, sizes=(2, 0)),
         ValueError,
         ("sizes[1]: got 0",),
     ),
     "no blocks": (
-        lambda: jaxmeta.blocks(MU, sizes=()),
+        lambda: jaxmeta.spectral.split_by_source(MU, sizes=()),
         ValueError,
         ("sizes: got",),
     ),
@@ -443,7 +445,7 @@ TABLE = {
         ("e: got a list", "a matrix", "jnp.asarray"),
     ),
     "lists for values": (
-        lambda: jaxmeta.blocks([1.0, 2.0], sizes=(1, 1)),
+        lambda: jaxmeta.spectral.split_by_source([1.0, 2.0], sizes=(1, 1)),
         TypeError,
         ("values: got a list", "a vector", "jnp.asarray"),
     ),
@@ -537,7 +539,7 @@ NOISE_TABLE = {
     # Two halves.
     **{
         f"{function.__name__} of {what}": (lambda f=function, h=halves: f(*h), error, words)
-        for function in (jaxmeta.noise_std, jaxmeta.released_noise_std)
+        for function in (jaxmeta.noise_std, jaxmeta.released.released_noise_std)
         for what, halves, error, words in (
             (
                 "halves of different shape",
@@ -603,7 +605,7 @@ NOISE_TABLE = {
         ("alpha: got an array of shape (3,)", "one number"),
     ),
     "effective_rank of a matrix": (
-        lambda: jaxmeta.effective_rank(E),
+        lambda: jaxmeta.noise.effective_rank(E),
         ValueError,
         ("values: got an array of shape (6, 3)", "a vector"),
     ),
@@ -645,7 +647,7 @@ NOISE_TABLE = {
         ("strengths: got 2", "3, one per value", "from the same values"),
     ),
     "released_dimension of a matrix": (
-        lambda: jaxmeta.released_dimension(E),
+        lambda: jaxmeta.released.released_dimension(E),
         ValueError,
         ("curve: got an array of shape (6, 3)", "a vector"),
     ),
@@ -767,27 +769,27 @@ NOISE_TABLE = {
     ),
     # Rotations and the selection of sources.
     "rotate to different words": (
-        lambda: jaxmeta.rotate(E, F),
+        lambda: jaxmeta.combine.rotate_onto(E, F),
         ValueError,
         ("source and reference", "6 rows in source", "5 rows in reference"),
     ),
     "rotate of a vector": (
-        lambda: jaxmeta.rotate(MU, E),
+        lambda: jaxmeta.combine.rotate_onto(MU, E),
         ValueError,
         ("source: got an array of shape (3,)", "a matrix"),
     ),
     "more sources selected than there are": (
-        lambda: jaxmeta.select_sources(SPECTRUM, (SPECTRUM,), count=2, alpha=0.5),
+        lambda: jaxmeta.bounds.select_sources(SPECTRUM, (SPECTRUM,), count=2, alpha=0.5),
         ValueError,
         ("count: got 2", "1 to 1", "sources has 1"),
     ),
     "no sources selected": (
-        lambda: jaxmeta.select_sources(SPECTRUM, (SPECTRUM,), count=0, alpha=0.5),
+        lambda: jaxmeta.bounds.select_sources(SPECTRUM, (SPECTRUM,), count=0, alpha=0.5),
         ValueError,
         ("count: got 0", "1 to 1"),
     ),
     "sources of different words to select": (
-        lambda: jaxmeta.select_sources(SPECTRUM, (OTHER_WORDS,), count=1, alpha=0.5),
+        lambda: jaxmeta.bounds.select_sources(SPECTRUM, (OTHER_WORDS,), count=1, alpha=0.5),
         ValueError,
         ("ideal.vectors and sources[0].vectors", "align the vocabularies"),
     ),
@@ -799,33 +801,37 @@ NEAR = jnp.zeros((6, 2), int)
 
 
 def encoded(sources, **settings):
-    result = jaxmeta.averaged_autoencoder((E, E), key=KEY, k=2, epochs=1)
-    return jaxmeta.encode(result.parameters, sources, **settings)
+    result = jaxmeta.methods.averaged_autoencoder((E, E), key=KEY, k=2, epochs=1)
+    return jaxmeta.methods.autoencoded_rows(result.parameters, sources, **settings)
 
 
 # Functions of sources, each with all else that it needs; and those that let sources lack words.
 OF_SOURCES = {
     "average": jaxmeta.average,
     "svd_reduce": lambda sources, **settings: jaxmeta.svd_reduce(sources, k=2, **settings),
-    "rotated_average": jaxmeta.rotated_average,
-    "one_to_n": lambda sources: jaxmeta.one_to_n(sources, k=2),
-    "released_one_to_n": lambda sources: jaxmeta.released_one_to_n(sources, k=2, key=KEY),
-    "one_to_n_plus": lambda sources, present=ALL: jaxmeta.one_to_n_plus(sources, present, k=2),
-    "predict_missing": lambda sources, present=ALL: jaxmeta.predict_missing(sources, present),
-    "reconstruction_weights": lambda sources: jaxmeta.reconstruction_weights(sources, (NEAR, NEAR)),
-    "cosine_shares": jaxmeta.cosine_shares,
-    "disagreement": jaxmeta.disagreement,
+    "rotated_average": jaxmeta.combine.rotated_average,
+    "one_to_n": lambda sources: jaxmeta.methods.one_to_n(sources, k=2),
+    "released_one_to_n": lambda sources: jaxmeta.released.released_one_to_n(sources, k=2, key=KEY),
+    "one_to_n_plus": lambda sources, present=ALL: jaxmeta.methods.one_to_n_plus(
+        sources, present, k=2
+    ),
+    "predict_missing": lambda sources, present=ALL: jaxmeta.files.predict_missing(sources, present),
+    "reconstruction_weights": lambda sources: jaxmeta.methods.reconstruction_weights(
+        sources, (NEAR, NEAR)
+    ),
+    "cosine_shares": jaxmeta.diagnosis.cosine_shares,
+    "disagreement": jaxmeta.diagnosis.disagreement,
     "diagnose": jaxmeta.diagnose,
     "encode": encoded,
-    "locally_linear": lambda sources, **settings: jaxmeta.locally_linear(
+    "locally_linear": lambda sources, **settings: jaxmeta.methods.locally_linear(
         sources, k=2, neighbours=2, key=KEY, **settings
     ),
     **{
         train.__name__: lambda sources, f=train, **settings: f(sources, key=KEY, **settings)
         for train in (
-            jaxmeta.averaged_autoencoder,
-            jaxmeta.concatenated_autoencoder,
-            jaxmeta.decoupled_autoencoder,
+            jaxmeta.methods.averaged_autoencoder,
+            jaxmeta.methods.concatenated_autoencoder,
+            jaxmeta.methods.decoupled_autoencoder,
         )
     },
 }
@@ -877,9 +883,12 @@ COMBINE_TABLE = {
         f"{name} in {k} dimensions": (lambda f=call, k=k: f(k), error, words)
         for name, call in (
             ("svd_reduce", lambda k: jaxmeta.svd_reduce((E, E), k=k)),
-            ("one_to_n", lambda k: jaxmeta.one_to_n((E, E), k=k)),
-            ("released_one_to_n", lambda k: jaxmeta.released_one_to_n((E, E), k=k, key=KEY)),
-            ("one_to_n_plus", lambda k: jaxmeta.one_to_n_plus((E, E), ALL, k=k)),
+            ("one_to_n", lambda k: jaxmeta.methods.one_to_n((E, E), k=k)),
+            (
+                "released_one_to_n",
+                lambda k: jaxmeta.released.released_one_to_n((E, E), k=k, key=KEY),
+            ),
+            ("one_to_n_plus", lambda k: jaxmeta.methods.one_to_n_plus((E, E), ALL, k=k)),
         )
         for k, error, words in (
             (0, ValueError, ("k: got 0", "1 to 6", "the concatenation has 6")),
@@ -888,22 +897,22 @@ COMBINE_TABLE = {
         )
     },
     "principal_axes of a vector": (
-        lambda: jaxmeta.principal_axes(MU),
+        lambda: jaxmeta.combine.principal_axes(MU),
         ValueError,
         ("source: got an array of shape (3,)", "a matrix"),
     ),
     "nearest_neighbours of a vector": (
-        lambda: jaxmeta.nearest_neighbours(MU, neighbours=1),
+        lambda: jaxmeta.methods.nearest_neighbours(MU, neighbours=1),
         ValueError,
         ("source: got an array of shape (3,)", "a matrix"),
     ),
     "nearest_neighbours with present of each source": (
-        lambda: jaxmeta.nearest_neighbours(E, neighbours=1, present=ALL),
+        lambda: jaxmeta.methods.nearest_neighbours(E, neighbours=1, present=ALL),
         ValueError,
         ("present: got shape (6, 2)", "(6,)", "pass present[w], whether the source has word w"),
     ),
     "cosine_shares with too few weights": (
-        lambda: jaxmeta.cosine_shares((E, E), (1.0,)),
+        lambda: jaxmeta.diagnosis.cosine_shares((E, E), (1.0,)),
         ValueError,
         ("weights: got 1 entries", "2, one per source"),
     ),

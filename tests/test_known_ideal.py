@@ -95,11 +95,11 @@ def test_no_k_is_better_than_the_best(known):
 
 
 def test_direct_counts_are_those_of_the_library(tmp_path):
-    model = jaxmeta.latent_model(20, rank=2, strength=0.5, seed=0)
-    text = jaxmeta.sample_tokens(model, tokens=2000, documents=10, seed=1)
-    jaxmeta.write_corpus(tmp_path / "text", model, text)
+    model = jaxmeta.text.latent_model(20, rank=2, strength=0.5, seed=0)
+    text = jaxmeta.text.sample_tokens(model, tokens=2000, documents=10, seed=1)
+    jaxmeta.text.write_corpus(tmp_path / "text", model, text)
     corpus = jaxmeta.Corpus(tmp_path / "text", lines_are_documents=True)
-    vocabulary = jaxmeta.given_vocabulary(model.words)
-    counts = jaxmeta.count_windows(corpus, vocabulary, window=3)
+    vocabulary = jaxmeta.text.given_vocabulary(model.words)
+    counts = jaxmeta.text.count_windows(corpus, vocabulary, window=3)
     direct = known_ideal.count_directly(text, n=20, window=3)
-    np.testing.assert_array_equal(direct, jaxmeta.symmetric_window(counts.whole).toarray())
+    np.testing.assert_array_equal(direct, jaxmeta.text.symmetric_window(counts.whole).toarray())

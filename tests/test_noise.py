@@ -9,20 +9,10 @@ import scipy.sparse
 from helpers import EPS, IN_64_BIT, assert_close, cast, exactly, rotation, rounded
 
 import jaxmeta
-from jaxmeta import (
-    complete_spectrum,
-    debias,
-    effective_rank,
-    ideal_strengths,
-    noise_std,
-    overlap,
-    released_noise_std,
-    rotation_invariant,
-    rotation_invariant_rectangular,
-    spiked_strengths,
-    usvt,
-    usvt_rank,
-)
+from jaxmeta import debias, ideal_strengths, noise_std, rotation_invariant, usvt
+from jaxmeta.noise import effective_rank, spiked_overlap, spiked_strengths, usvt_rank
+from jaxmeta.released import released_noise_std
+from jaxmeta.shrinkage import complete_spectrum, rotation_invariant_rectangular
 
 # Square, tall and wide; sigma is exact in binary, and so are its products with the roots.
 SIZES = {"square": (64, None), "tall": (64, 16), "wide": (16, 64)}
@@ -125,11 +115,11 @@ def test_overlap(n, m):
     ideal = rounded(least * np.array([100.0, 10.0, 2.0, 1.1, 0.9, 0.1, 0.0]))
     x = np.maximum(ideal, least) ** 2
     expected = (x**2 - (left * right) ** 2) / (x * (x + left**2))
-    assert_close(overlap(cast(ideal), sigma=SIGMA, n=n, m=m), expected, scale=1)
+    assert_close(spiked_overlap(cast(ideal), sigma=SIGMA, n=n, m=m), expected, scale=1)
     if m is None:
         tau = SIGMA * np.sqrt(n)
         short = 1 - tau**2 / np.maximum(ideal, tau) ** 2
-        assert_close(overlap(cast(ideal), sigma=SIGMA, n=n), short, scale=1)
+        assert_close(spiked_overlap(cast(ideal), sigma=SIGMA, n=n), short, scale=1)
 
 
 @sizes
@@ -138,14 +128,14 @@ def test_spiked_strengths(n, m, alpha):
     left, right, _ = edges(n, m)
     values = cast(rounded((left + right) * np.array([9.0, 4.0, 2.0, 1.1, 0.9, 0.0])))
     ideal = exactly(debias(values, sigma=SIGMA, n=n, m=m))
-    cosines = exactly(overlap(cast(ideal), sigma=SIGMA, n=n, m=m))
+    cosines = exactly(spiked_overlap(cast(ideal), sigma=SIGMA, n=n, m=m))
     expected = oracles.power(ideal, 2 * alpha) * cosines
     found = spiked_strengths(values, sigma=SIGMA, n=n, m=m, alpha=alpha)
     assert_close(found, expected, scale=expected.max())
     np.testing.assert_array_equal(exactly(found)[-2:], 0)
 
 
-@pytest.mark.parametrize("function", [usvt, debias, overlap, usvt_rank])
+@pytest.mark.parametrize("function", [usvt, debias, spiked_overlap, usvt_rank])
 def test_a_square_signal_needs_no_m(rng, function):
     values = cast(rng.uniform(0, 9, 8))
     np.testing.assert_array_equal(
@@ -158,7 +148,7 @@ def test_no_noise(n, m):
     values = jnp.array([3.0, 1.0, 0.0])
     np.testing.assert_array_equal(usvt(values, sigma=0.0, n=n, m=m), values)
     assert_close(debias(values, sigma=0.0, n=n, m=m), values, scale=3)
-    np.testing.assert_array_equal(overlap(values, sigma=0.0, n=n, m=m), [1, 1, 0])
+    np.testing.assert_array_equal(spiked_overlap(values, sigma=0.0, n=n, m=m), [1, 1, 0])
     assert usvt_rank(values, sigma=0.0, n=n, m=m) == 2
 
 
@@ -171,7 +161,7 @@ def test_inside_the_noise_and_at_its_edge(n, m):
         np.testing.assert_array_equal(function(values, sigma=SIGMA, n=n, m=m), np.zeros(4))
     assert usvt_rank(values, sigma=SIGMA, n=n, m=m) == 0
     np.testing.assert_array_equal(
-        overlap(cast(least * np.array([0.99, 0.5, 0.0])), sigma=SIGMA, n=n, m=m), np.zeros(3)
+        spiked_overlap(cast(least * np.array([0.99, 0.5, 0.0])), sigma=SIGMA, n=n, m=m), np.zeros(3)
     )
     # Right above it the ideal value sets in at its least, with the square root of the distance.
     above = jnp.nextafter(cast(edge), jnp.inf)[None]
@@ -181,7 +171,7 @@ def test_inside_the_noise_and_at_its_edge(n, m):
 
 @sizes
 @pytest.mark.parametrize("sigma", [0.0, SIGMA])
-@pytest.mark.parametrize("function", [usvt, debias, overlap])
+@pytest.mark.parametrize("function", [usvt, debias, spiked_overlap])
 def test_gradients_are_finite_everywhere(n, m, sigma, function):
     left, right, least = edges(n, m)
     edge = cast(left + right)
@@ -197,7 +187,7 @@ def test_gradients_are_finite_everywhere(n, m, sigma, function):
 
 
 @pytest.mark.parametrize("sigma", [-0.5, np.nan])
-@pytest.mark.parametrize("function", [usvt, debias, overlap])
+@pytest.mark.parametrize("function", [usvt, debias, spiked_overlap])
 def test_wrong_noise_that_cannot_be_seen_gives_nan(function, sigma):
     """Under jit no error can be raised for a value."""
     compiled = jax.jit(lambda values, sigma: function(values, sigma=sigma, n=16))
@@ -218,7 +208,7 @@ def test_spiked_model_against_draws(rng, n, m, strength):
         values.append(s[0])
         cosines.append((left[:, 0] @ u) ** 2)
     found = exactly(debias(cast(np.array(values)), sigma=sigma, n=n, m=m)) / ideal
-    predicted = float(overlap(cast(np.array([ideal])), sigma=sigma, n=n, m=m)[0])
+    predicted = float(spiked_overlap(cast(np.array([ideal])), sigma=sigma, n=n, m=m)[0])
     for sample, expected in ((found, 1.0), (np.array(cosines), predicted)):
         error = sample.std(ddof=1) / np.sqrt(draws)
         assert abs(sample.mean() - expected) < 4 * error + 2 / n
@@ -503,5 +493,5 @@ def test_complete_spectrum_with_nothing_left(rng):
 
 
 def test_strengths_have_names():
-    found = jaxmeta.Strengths(jnp.ones(2), jnp.zeros(()))
+    found = jaxmeta.shrinkage.Strengths(jnp.ones(2), jnp.zeros(()))
     assert found._fields == ("values", "residual")

@@ -8,7 +8,7 @@ import pytest
 from helpers import DTYPE, EPS, IN_64_BIT, assert_close, assert_trees_close, cast, exactly
 from jax.test_util import check_grads
 
-from jaxmeta.optimise import Minimum, minimise, non_negative, simplex
+from jaxmeta.optimise import Minimum, gradient_weights, non_negative, simplex
 
 SGD = optax.sgd(0.25)  # on the sum of squares, each step halves the distance
 TARGET = {"a": np.array([1.0, -2.0, 0.5]), "b": (np.array(-3.0),)}
@@ -21,7 +21,7 @@ def distance(x, target):
 
 
 def run(target=TARGET, start=START, *, optimiser=SGD, steps=60, project=None):
-    return minimise(
+    return gradient_weights(
         distance, cast(start), cast(target), optimiser=optimiser, steps=steps, project=project
     )
 
@@ -104,14 +104,16 @@ def test_nan_in_gives_nan_out():
 
 def test_dtype_follows_the_start():
     start, target = cast((np.zeros(3), np.ones(3)), jnp.float32)
-    found = minimise(lambda x, y: jnp.sum((x - y) ** 2), start, target, optimiser=SGD, steps=3)
+    found = gradient_weights(
+        lambda x, y: jnp.sum((x - y) ** 2), start, target, optimiser=SGD, steps=3
+    )
     assert {x.dtype for x in jax.tree.leaves(found)} == {jnp.dtype(jnp.float32)}
     assert not any(x.weak_type for x in jax.tree.leaves(found))
 
 
 def test_jit_equals_eager():
     compiled = jax.jit(
-        lambda start: minimise(distance, start, cast(TARGET), optimiser=SGD, steps=5)
+        lambda start: gradient_weights(distance, start, cast(TARGET), optimiser=SGD, steps=5)
     )
     with jax.disable_jit():
         eager = run(steps=5)
@@ -125,7 +127,7 @@ def test_vmap_equals_a_loop(rng):
         return run(target, np.zeros(4), project=non_negative)
 
     def call(target):
-        return minimise(
+        return gradient_weights(
             distance, jnp.zeros(4), target, optimiser=SGD, steps=60, project=non_negative
         )
 
@@ -140,7 +142,7 @@ def test_the_result_is_differentiable(rng):
 
     def final(start, target):
         start, target = jnp.asarray(start), jnp.asarray(target)
-        return minimise(distance, start, target, optimiser=SGD, steps=4)[:2]
+        return gradient_weights(distance, start, target, optimiser=SGD, steps=4)[:2]
 
     check_grads(final, (start, target), order=1, modes=("fwd", "rev"))
 
@@ -153,7 +155,7 @@ def test_new_values_trace_nothing():
         return jnp.sum((x - target) ** 2)
 
     def call(target):
-        return minimise(counted, jnp.zeros(2), jnp.full(2, target), optimiser=SGD, steps=7)
+        return gradient_weights(counted, jnp.zeros(2), jnp.full(2, target), optimiser=SGD, steps=7)
 
     assert isinstance(call(1.0), Minimum)
     before = len(traces)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import WORDS, embeddings, seeds
 
-from jaxmeta import concatenate, pip_loss, pip_matrix
+from jaxmeta import concatenate, pip_loss
+from jaxmeta.pip import pip_matrix
 
 WIDTHS = [(1, 1), (4, 4), (3, 7), (7, 3)]
 

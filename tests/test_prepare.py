@@ -10,20 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import WORDS, embeddings, seeds
 
-from jaxmeta import (
-    agreement_weights,
+from jaxmeta import concatenate, standardise
+from jaxmeta.diagnosis import cosine_shares
+from jaxmeta.prepare import (
     balanced_exponent,
-    centre,
-    concatenate,
-    cosine_shares,
-    rank_weights,
+    centre_rows,
     remove_leading,
     spectrum_power,
-    standardise,
     unit_frobenius,
     unit_rows,
     unit_spectral,
 )
+from jaxmeta.quadratic import agreement_weights
+from jaxmeta.weights import rank_weights
 
 
 @given(e=embeddings(4))
@@ -39,13 +38,13 @@ def test_scales(e):
 
 def test_centre_knows_the_words_that_are_there(rng):
     e = rounded(rng.normal(size=(WORDS, 3)) + 5)
-    assert_close(centre(cast(e)), e - e.mean(axis=0), scale=10)
+    assert_close(centre_rows(cast(e)), e - e.mean(axis=0), scale=10)
     present = rng.uniform(size=WORDS) < 0.6
     spoilt = np.where(present[:, None], e, np.nan)
-    found = exactly(centre(cast(spoilt), present=jnp.asarray(present)))
+    found = exactly(centre_rows(cast(spoilt), present=jnp.asarray(present)))
     assert_close(found[present], e[present] - e[present].mean(axis=0), scale=10)
     np.testing.assert_array_equal(found[~present], 0)
-    np.testing.assert_array_equal(centre(cast(spoilt), present=jnp.zeros(WORDS, bool)), 0)
+    np.testing.assert_array_equal(centre_rows(cast(spoilt), present=jnp.zeros(WORDS, bool)), 0)
 
 
 @given(e=embeddings(4), exponent=st.sampled_from([0.0, 0.25, 0.5, 1.0, 2.0]))

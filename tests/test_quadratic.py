@@ -17,23 +17,17 @@ from strategies import seeds
 
 from jaxmeta import (
     Spectrum,
-    blocks,
     bound_terms,
     concatenate,
     dimension_weights,
     embed,
+    gradient_weights,
     pip_loss,
     source_weights,
 )
 from jaxmeta.optimise import non_negative, simplex
-from jaxmeta.quadratic import (
-    PipQuadratic,
-    exact_weights,
-    gradient_weights,
-    per_source,
-    pip_quadratic,
-    quadratic_loss,
-)
+from jaxmeta.quadratic import PipQuadratic, exact_weights, per_source, pip_quadratic, quadratic_loss
+from jaxmeta.spectral import split_by_source
 
 WORDS, IDEAL, SIZES = 12, 5, (2, 3, 1)
 WIDTH = sum(SIZES)
@@ -425,7 +419,7 @@ def test_exact_is_below_descent_is_below_closed_form(seed, alpha, objective):
         closed = rule(own, values, alpha=alpha)
         exact = exact_weights(form).weights
         if rule is dimension_weights:
-            exact = blocks(exact, sizes=sizes)
+            exact = split_by_source(exact, sizes=sizes)
         if objective == "loss":
             found = descend(true_loss, closed, e, sources, project=non_negative)
         else:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import alphas, embeddings, frames, spectra
 
-from jaxmeta import Spectrum, blocks, decompose, embed, spectrum_of, validate
-from jaxmeta.spectral import power
+from jaxmeta import Spectrum, decompose, embed, spectrum_of, validate
+from jaxmeta.spectral import power, split_by_source
 
 
 def symmetric(rng, eigenvalues):
@@ -177,7 +177,7 @@ def test_power_to_nan_is_nan():
     ],
 )
 def test_blocks(sizes, expected):
-    cut = blocks(cast(np.arange(5.0, 0, -1)), sizes=sizes)
+    cut = split_by_source(cast(np.arange(5.0, 0, -1)), sizes=sizes)
     assert isinstance(cut, tuple)
     assert [block.tolist() for block in cut] == expected
     assert all(block.dtype == DTYPE for block in cut)

@@ -22,8 +22,8 @@ from experiments import (
     table2,
     table3,
 )
-from jaxmeta import LatentModel, latent_model
 from jaxmeta.evaluate import SIMILARITY, TASKS, evaluate
+from jaxmeta.text import LatentModel, latent_model
 
 pytestmark = pytest.mark.skipif(
     not jax.config.jax_enable_x64, reason="experiments run in 64 bit; the 64-bit leg checks them"

@@ -79,7 +79,7 @@ def test_neighbours_against_a_loop(rng):
 
 def test_the_latent_coordinate():
     """Of rank 1 it is that of the vectors, which are the first numbers drawn, less their mean."""
-    model = jaxmeta.latent_model(50, rank=1, strength=0.5, seed=3)
+    model = jaxmeta.text.latent_model(50, rank=1, strength=0.5, seed=3)
     vectors = np.random.default_rng(3).normal(size=50)
     found, expected = tsne.latent_coordinate(model), vectors - vectors.mean()
     assert abs(found @ expected) == pytest.approx(np.linalg.norm(expected))

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import LAYOUTS, Layout, alphas, problems, spectra
 
-from jaxmeta import Spectrum, bound_terms, dimension_weights, source_weights, sum_to_one
+from jaxmeta import Spectrum, bound_terms, dimension_weights, source_weights
+from jaxmeta.weights import sum_to_one
 
 layouts = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 

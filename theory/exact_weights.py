@@ -51,9 +51,9 @@ def padded(instance: Instance) -> tuple[Array, Array, Array]:
     )
 
 
-def objective(c: jax.Array, quadratic: jaxmeta.PipQuadratic) -> jax.Array:
+def objective(c: jax.Array, quadratic: jaxmeta.quadratic.PipQuadratic) -> jax.Array:
     """The PIP loss of weights c."""
-    return jaxmeta.quadratic_loss(quadratic, c**2)
+    return jaxmeta.quadratic.quadratic_loss(quadratic, c**2)
 
 
 @jax.jit

@@ -47,7 +47,7 @@ def check(rng: Rng, instances: int) -> Verdict:
         left += [projector_distance(x[:, :k], y[:, :k]) for x, y in pairs]
         right += [np.sqrt(2) * np.linalg.norm(x[:, :k].T @ y[:, k:]) for x, y in pairs]
         x, y = (jnp.stack([pair[side][:, :k] for pair in pairs]) for side in (0, 1))
-        sides = jax.vmap(jaxmeta.lemma1)(x, y)
+        sides = jax.vmap(jaxmeta.bounds.lemma1)(x, y)
         library += [sides.left, sides.right]
         truth += [left[-count:]] * 2
     scale = np.sqrt(max(k for _, k in SHAPES))

@@ -34,7 +34,7 @@ def check(rng: Rng, instances: int) -> Verdict:
             dense.append((difference.max(), difference.sum()))
             printed.append((across.max(initial=0), 2 * across.sum()))
         stacked = (jnp.stack([pair[side][:, :k] for pair in pairs]) for side in (0, 1))
-        sines = jax.vmap(jaxmeta.principal_sines)(*stacked)
+        sines = jax.vmap(jaxmeta.linalg.principal_sines)(*stacked)
         library.append(np.stack([sines.max(axis=1), 2 * sines.sum(axis=1)], axis=1))
     scale = np.array([1.0, 2 * max(k for _, k in SHAPES)])
     corrected = equal(np.concatenate(library), dense, scale)

@@ -43,7 +43,7 @@ def check(rng: Rng, instances: int) -> Verdict:
             printed.append(np.pad(across, (0, 10 - across.size)))
             xs.append(x)
             ys.append(y)
-        found = jax.vmap(jaxmeta.principal_sines)(jnp.stack(xs), jnp.stack(ys))
+        found = jax.vmap(jaxmeta.linalg.principal_sines)(jnp.stack(xs), jnp.stack(ys))
         library.append(np.pad(found, ((0, 0), (0, 10 - k))))
     corrected = equal(np.concatenate(library), truth, 1)
     return Verdict("lemma2", CLAIM, len(truth), equal(printed, truth, 1), corrected)

@@ -42,7 +42,7 @@ def library(spikes: Spikes) -> Array:
     """Error of what the library says."""
     size = max(spikes.n, spikes.ideal.size)
     ideal = jnp.asarray(spikes.ideal)
-    return spikes.cosine - np.asarray(jaxmeta.overlap(ideal, sigma=size**-0.5, n=size))
+    return spikes.cosine - np.asarray(jaxmeta.noise.spiked_overlap(ideal, sigma=size**-0.5, n=size))
 
 
 def standard_error(spikes: Spikes) -> Array:

@@ -29,7 +29,7 @@ N, SIZE, DRAWS = 400, 4, 4
 def simulate(values: jax.Array, key: jax.Array) -> jax.Array:
     """The k with the smallest mean loss over draws."""
     options = {"sigma": N**-0.5, "n": N, "alpha": 0.5, "draws": DRAWS, "depth": 5}
-    return jaxmeta.simulate_curve(values, key=key, **options).dimension
+    return jaxmeta.dimension.simulate_curve(values, key=key, **options).dimension
 
 
 def check(rng: Rng, instances: int) -> Verdict:

@@ -23,7 +23,7 @@ CLAIM = "a rotation of the sources lowers the directional terms"
 PRINTED_HOLDS = False
 
 
-def terms(instance, sources) -> jaxmeta.BoundTerms:
+def terms(instance, sources) -> jaxmeta.bounds.BoundTerms:
     """Bound terms of unweighted sources given as embeddings."""
     ideal, _ = spectra(instance)
     found = tuple(jaxmeta.spectrum_of(jnp.asarray(e), alpha=instance.alpha) for e in sources)

@@ -36,7 +36,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     for instance in draw_positive(rng, instances):
         alpha = instance.alpha
         c = jaxmeta.source_weights(instance.ideal, tuple(instance.mu), alpha=alpha)
-        normalised = jaxmeta.sum_to_one(c)
+        normalised = jaxmeta.weights.sum_to_one(c)
         sources = [
             jnp.asarray(embedding(q, mu, alpha))
             for q, mu in zip(instance.q, instance.mu, strict=True)

@@ -40,7 +40,7 @@ def flat(rng: Rng, n: int = 12, k: int = 4) -> Instance:
 def best(instance: Instance) -> float:
     """The tight bound in the best order of the sources."""
     ideal, sources = spectra(instance)
-    return float(jaxmeta.best_order(ideal, sources, alpha=instance.alpha).tight)
+    return float(jaxmeta.bounds.best_order(ideal, sources, alpha=instance.alpha).tight)
 
 
 def check(rng: Rng, instances: int) -> Verdict:

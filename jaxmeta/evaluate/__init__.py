@@ -43,8 +43,8 @@ from jaxmeta.evaluate.sentence import sts as sts
 from jaxmeta.evaluate.similarity import common_words as common_words
 from jaxmeta.evaluate.similarity import similarity as similarity
 from jaxmeta.evaluate.tagging import tagging as tagging
-from jaxmeta.progress import Progress, silent
 from jaxmeta.files.vectors import as_vectors
+from jaxmeta.progress import Progress, silent
 
 Task = Callable[..., Iterable[Score]]
 

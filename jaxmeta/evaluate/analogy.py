@@ -29,9 +29,9 @@ from jaxtyping import Array, Float, Int
 
 from jaxmeta.evaluate.datasets import Questions
 from jaxmeta.evaluate.scores import Score, accuracy_score, index_words, lookup
+from jaxmeta.files.vectors import as_vectors
 from jaxmeta.linalg import matmul, power_of_two
 from jaxmeta.progress import Progress, silent
-from jaxmeta.files.vectors import as_vectors
 
 __all__ = ["Asked", "Rule", "analogy", "paper_cos_add", "three_cos_add", "three_cos_mul"]
 

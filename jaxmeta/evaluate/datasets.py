@@ -37,7 +37,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from jaxmeta.files.vectors import _package
+from jaxmeta import _checks
 
 __all__ = [
     "DATASETS",
@@ -187,7 +187,7 @@ def fetch(name: str, folder: str | Path) -> None:
     data, folder = _dataset(name), Path(folder)
     absent = [file for file in data.files if file.address and not (folder / file.path).exists()]
     if absent:
-        pooch = _package("pooch", "io")
+        pooch = _checks.package("pooch", "io")
         for file in absent:
             path = folder / file.path
             pooch.retrieve(file.address, f"sha256:{file.sha256}", fname=path.name, path=path.parent)

@@ -40,8 +40,8 @@ from jaxmeta.evaluate.scores import (
     proportion_interval,
 )
 from jaxmeta.evaluate.similarity import _cosines
-from jaxmeta.progress import Progress, silent
 from jaxmeta.files.vectors import as_vectors
+from jaxmeta.progress import Progress, silent
 
 __all__ = ["centroids", "entailment", "relatedness", "sentiment", "sts"]
 

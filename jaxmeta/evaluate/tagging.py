@@ -41,9 +41,9 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from jaxmeta import _checks
 from jaxmeta.evaluate.datasets import TaggedText
 from jaxmeta.evaluate.scores import Score, accuracy_score, index_words, lookup
+from jaxmeta.files.vectors import as_vectors
 from jaxmeta.linalg import matmul
 from jaxmeta.progress import Progress, silent
-from jaxmeta.files.vectors import as_vectors
 
 __all__ = ["tagging"]
 

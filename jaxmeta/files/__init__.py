@@ -1,1 +1,33 @@
-"""Vectors in files, brought to the same words, and put together."""
+"""Vectors in files, brought to the same words, and put together.
+
+`vectors` reads and writes them, `alignment` brings several to the same words, and `merge` goes from
+files to a file.
+"""
+
+from jaxmeta._files import Cache, write_whole
+from jaxmeta.files.alignment import Aligned, Coverage, align, predict_missing
+from jaxmeta.files.merge import merge_files
+from jaxmeta.files.vectors import (
+    DuplicateWords,
+    Vectors,
+    as_vectors,
+    read_vectors,
+    to_gensim,
+    write_vectors,
+)
+
+__all__ = [
+    "Aligned",
+    "Cache",
+    "Coverage",
+    "DuplicateWords",
+    "Vectors",
+    "align",
+    "as_vectors",
+    "merge_files",
+    "predict_missing",
+    "read_vectors",
+    "to_gensim",
+    "write_vectors",
+    "write_whole",
+]

@@ -18,12 +18,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_factor, cho_solve
-from jaxtyping import Array, Bool, Float, Real
+from jaxtyping import Array, Float
 
 from jaxmeta import _checks
+from jaxmeta._types import Present, Scalar, Sources
+from jaxmeta.files.vectors import Vectors
 from jaxmeta.linalg import matmul, power_of_two
 from jaxmeta.progress import Progress, silent
-from jaxmeta.files.vectors import Vectors
 
 __all__ = ["Aligned", "Coverage", "align", "predict_missing"]
 
@@ -54,7 +55,7 @@ class Aligned(NamedTuple):
     """One per row."""
     sources: tuple[Float[Array, "n _"], ...]
     """One array per source, all of one dtype."""
-    present: Bool[Array, "n N"]
+    present: Present
     """Whether a source came with a word; if not, its row is filled in."""
     coverage: tuple[Coverage, ...]
     """One per source."""
@@ -197,10 +198,10 @@ def _samples(sources: Sequence[Vectors], names: Sequence[str]) -> str:
 
 
 def predict_missing(
-    sources: Sequence[Float[Array, "n _"]],
-    present: Bool[Array, "n N"],
+    sources: Sources,
+    present: Present,
     *,
-    ridge: Real[Array, ""] | float = RIDGE,
+    ridge: Scalar = RIDGE,
 ) -> tuple[Float[Array, "n _"], ...]:
     r"""Sources with the rows of missing words predicted from the sources that have the word.
 

@@ -17,8 +17,8 @@ from jaxtyping import Real
 
 from jaxmeta import _checks
 from jaxmeta.files.alignment import Coverage, common_rows, coverage_of
-from jaxmeta.progress import Progress, silent
 from jaxmeta.files.vectors import format_of, read_vectors, write_rows
+from jaxmeta.progress import Progress, silent
 
 __all__ = ["merge_files"]
 
@@ -34,8 +34,8 @@ def merge_files(
 ) -> tuple[Coverage, ...]:
     r"""Write $[E_1C_1 \ldots E_NC_N]$ of the sources in `paths` to `out`; how much each covers.
 
-    Names of files tell their formats, see `jaxmeta.files.vectors`. `weights[j]` is a number or one for
-    each dimension of source $j$, as in `concatenate`; None means all 1. `vocabulary` is as in
+    Names of files tell their formats, see `jaxmeta.files.vectors`. `weights[j]` is a number or one
+    for each dimension of source $j$, as in `concatenate`; None means all 1. `vocabulary` is as in
     `align`: in a union, words that a source lacks have zeros there. `dtype` is that of the result;
     None is float32, or float64 if a source is.
 

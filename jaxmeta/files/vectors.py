@@ -51,10 +51,10 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxmeta import _checks
-from jaxmeta.files import _decimal
 from jaxmeta._files import write_whole
-from jaxmeta.text.corpus import _intact, _opened
+from jaxmeta.files import _decimal
 from jaxmeta.progress import Progress, silent
+from jaxmeta.text.corpus import _intact, _opened
 
 __all__ = [
     "DuplicateWords",

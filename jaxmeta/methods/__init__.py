@@ -1,1 +1,46 @@
-"""What the paper compares with: methods by name."""
+"""Ways of combining sources: `METHODS` has all of them by name, and `meta_embedding` runs one.
+
+`one_ton`, `lle` and `autoencode` are what the paper compares with.
+"""
+
+from jaxmeta.methods.autoencode import (
+    Autoencoded,
+    Autoencoder,
+    Layer,
+    autoencoded_rows,
+    averaged_autoencoder,
+    concatenated_autoencoder,
+    decoupled_autoencoder,
+)
+from jaxmeta.methods.lle import (
+    LocallyLinear,
+    best_reconstructed,
+    locally_linear,
+    nearest_neighbours,
+    reconstruction_matrix,
+    reconstruction_weights,
+)
+from jaxmeta.methods.one_ton import one_to_n, one_to_n_plus
+from jaxmeta.methods.registry import METHODS, Method, Settings, meta_embedding
+
+__all__ = [
+    "METHODS",
+    "Autoencoded",
+    "Autoencoder",
+    "Layer",
+    "LocallyLinear",
+    "Method",
+    "Settings",
+    "autoencoded_rows",
+    "averaged_autoencoder",
+    "best_reconstructed",
+    "concatenated_autoencoder",
+    "decoupled_autoencoder",
+    "locally_linear",
+    "meta_embedding",
+    "nearest_neighbours",
+    "one_to_n",
+    "one_to_n_plus",
+    "reconstruction_matrix",
+    "reconstruction_weights",
+]

@@ -44,9 +44,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import lax
-from jaxtyping import Array, Bool, Float, Key, Real
+from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
+from jaxmeta._types import Numbers, Present, Scalar, Sources
 from jaxmeta.linalg import matmul, norm
 from jaxmeta.progress import Progress, silent
 
@@ -54,10 +55,10 @@ __all__ = [
     "Autoencoded",
     "Autoencoder",
     "Layer",
+    "autoencoded_rows",
     "averaged_autoencoder",
     "concatenated_autoencoder",
     "decoupled_autoencoder",
-    "encode",
 ]
 
 Activation = Callable[[Array], Array]
@@ -121,7 +122,7 @@ class Autoencoded(NamedTuple):
     loss_history: Float[Array, " epochs"]
     """The mean loss of the batches of each epoch, noise included."""
     parameters: Autoencoder
-    """Those after the epoch with the lowest loss, for `encode`."""
+    """Those after the epoch with the lowest loss, for `autoencoded_rows`."""
 
     @property
     def best_epoch(self) -> int:
@@ -130,16 +131,16 @@ class Autoencoded(NamedTuple):
 
 
 def decoupled_autoencoder(
-    sources: Sequence[Float[Array, "n _"]],
+    sources: Sources,
     *,
     key: Key[Array, ""],
-    present: Bool[Array, "n N"] | None = None,
+    present: Present | None = None,
     epochs: int = 200,
     batch: int = 128,
-    rate: Real[Array, ""] | float = 1e-3,
+    rate: Scalar = 1e-3,
     noise: float = 0.05,
-    factors: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
-    coupling: Real[Array, ""] | float = 1.0,
+    factors: Numbers | None = None,
+    coupling: Scalar = 1.0,
     activation: Activation = jax.nn.relu,
     normalise: bool = True,
     progress: Progress | None = None,
@@ -185,15 +186,15 @@ def decoupled_autoencoder(
 
 
 def concatenated_autoencoder(
-    sources: Sequence[Float[Array, "n _"]],
+    sources: Sources,
     *,
     key: Key[Array, ""],
-    present: Bool[Array, "n N"] | None = None,
+    present: Present | None = None,
     epochs: int = 200,
     batch: int = 128,
-    rate: Real[Array, ""] | float = 1e-3,
+    rate: Scalar = 1e-3,
     noise: float = 0.05,
-    factors: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    factors: Numbers | None = None,
     activation: Activation = jax.nn.relu,
     normalise: bool = True,
     progress: Progress | None = None,
@@ -208,16 +209,16 @@ def concatenated_autoencoder(
 
 
 def averaged_autoencoder(
-    sources: Sequence[Float[Array, "n _"]],
+    sources: Sources,
     *,
     key: Key[Array, ""],
     k: int = 300,
-    present: Bool[Array, "n N"] | None = None,
+    present: Present | None = None,
     epochs: int = 200,
     batch: int = 128,
-    rate: Real[Array, ""] | float = 1e-3,
+    rate: Scalar = 1e-3,
     noise: float = 0.05,
-    factors: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
+    factors: Numbers | None = None,
     activation: Activation = jax.nn.relu,
     normalise: bool = True,
     progress: Progress | None = None,
@@ -236,11 +237,11 @@ def averaged_autoencoder(
 
 
 @jax.jit
-def encode(
+def autoencoded_rows(
     parameters: Autoencoder,
-    sources: Sequence[Float[Array, "n _"]],
+    sources: Sources,
     *,
-    present: Bool[Array, "n N"] | None = None,
+    present: Present | None = None,
 ) -> Float[Array, "n m"]:
     r"""The meta-embedding of rows, seen in training or not, by trained `parameters`.
 
@@ -346,7 +347,7 @@ def _train(
         state, loss = _epoch(state, data, (factors, coupling, rate), key, epoch, **static)
         history.append(np.asarray(loss))
         (progress or silent)("autoencoder", epoch / epochs)
-    embedding = encode(state.best, tuple(sources), present=present)
+    embedding = autoencoded_rows(state.best, tuple(sources), present=present)
     # Unlike jnp.asarray, this compiles nothing for a new number of epochs.
     return Autoencoded(embedding, jax.device_put(np.stack(history)), state.best)
 

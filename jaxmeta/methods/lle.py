@@ -29,9 +29,10 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Key, Real
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from jaxmeta import _checks
+from jaxmeta._types import Present, Scalar, Sources
 from jaxmeta.combine import known
 from jaxmeta.eigen import Multiply, iterates, leading_eigenpairs, multiply_by
 from jaxmeta.linalg import matmul, power_of_two
@@ -67,12 +68,12 @@ class LocallyLinear(NamedTuple):
 
 
 def locally_linear(
-    sources: Sequence[Float[Array, "n _"]],
+    sources: Sources,
     *,
     k: int,
     neighbours: int,
-    present: Bool[Array, "n N"] | None = None,
-    ridge: Real[Array, ""] | float = 1e-3,
+    present: Present | None = None,
+    ridge: Scalar = 1e-3,
     normalised: bool = True,
     tolerance: float = 1e-2,
     key: Key[Array, ""],
@@ -205,10 +206,10 @@ def _block(size: int, most: int) -> int:
 
 @jax.jit
 def reconstruction_weights(
-    sources: Sequence[Float[Array, "n _"]],
+    sources: Sources,
     neighbours: Sequence[Int[Array, "n _"]],
     *,
-    ridge: Real[Array, ""] | float = 1e-3,
+    ridge: Scalar = 1e-3,
 ) -> tuple[Float[Array, "n _"], ...]:
     r"""Weights that make up each word from its neighbours in all sources at once.
 

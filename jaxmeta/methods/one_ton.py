@@ -15,52 +15,29 @@ as in the released code: it stops at an $R$ that is mostly an accident of the st
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
-from jax.scipy.linalg import cho_factor, cho_solve, solve_triangular
-from jaxtyping import Array, Bool, Float, Key, Real
+from jax.scipy.linalg import cho_factor, cho_solve
+from jaxtyping import Array, Float
 
 from jaxmeta import _checks
-from jaxmeta.combine import concatenate, known, right_axes, rounding
-from jaxmeta.linalg import matmul, norm, safe_sqrt
+from jaxmeta._types import Numbers, Present, Scalar, Sources
+from jaxmeta.combine import OneToN, concatenate, known, right_axes, split_columns
+from jaxmeta.linalg import axis_lengths, matmul, safe_sqrt
 from jaxmeta.spectral import power
 
-__all__ = ["OneToN", "one_to_n", "one_to_n_plus", "released_one_to_n"]
-
-
-class OneToN(NamedTuple):
-    """An embedding, maps from it to each source, and how well they fit."""
-
-    embedding: Float[Array, "n k"]
-    maps: tuple[Float[Array, "k _"], ...]
-    """Source j is about `embedding @ maps[j]`."""
-    history: Float[Array, " _"]
-    """The objective at the start and after each step; the closed form has one entry."""
-
-    @property
-    def error(self) -> Float[Array, "..."]:
-        """The objective at the end."""
-        return self.history[..., -1]
-
-    @property
-    def change(self) -> Float[Array, "..."]:
-        """By how much the last step lowered the objective, relative to it: 0 at convergence."""
-        before = self.history[..., -2:][..., 0]
-        vanishes = before == 0
-        return jnp.where(vanishes, 0, (before - self.error) / jnp.where(vanishes, 1, before))
+__all__ = ["one_to_n", "one_to_n_plus"]
 
 
 @jax.jit(static_argnames="k")
 def one_to_n(
-    sources: Sequence[Float[Array, "n _"]],
+    sources: Sources,
     *,
     k: int,
-    weights: Sequence[Real[Array, ""] | float] | Real[Array, " N"] | None = None,
-    alpha: Real[Array, ""] | float = 1.0,
+    weights: Numbers | None = None,
+    alpha: Scalar = 1.0,
 ) -> OneToN:
     r"""The exact minimum: $A = U_kS_k^\alpha$ and $M_j = S_k^{1-\alpha}V_{k,j}^\top/\sqrt{w_j}$.
 
@@ -92,10 +69,10 @@ def one_to_n(
     _check_k(k, sources)
     v = right_axes(whole, k)
     image = matmul(whole, v)
-    values = _strengths(image)
+    values = axis_lengths(image)
     alpha = jnp.asarray(alpha, dtype)
     embedding = image * power(values, alpha - 1)[None, :]
-    maps = _split(power(values, 1 - alpha)[:, None] * v.T, sources)
+    maps = split_columns(power(values, 1 - alpha)[:, None] * v.T, sources)
     maps = tuple(
         jnp.where(root == 0, 0 * m, m / jnp.where(root == 0, 1, root))
         for m, root in zip(maps, roots, strict=True)
@@ -113,80 +90,13 @@ def _check_k(k: int, sources: Sequence[Array]) -> None:
     _checks.integer("k", k, least=1, most=most, of="the concatenation")
 
 
-def _split(stacked: Float[Array, "k K"], sources: Sequence[Array]) -> tuple[Array, ...]:
-    return tuple(jnp.split(stacked, np.cumsum([e.shape[1] for e in sources])[:-1], axis=1))
-
-
-def _strengths(x: Float[Array, "n k"]) -> Float[Array, " k"]:
-    """Lengths of orthogonal columns, with 0 for what is no more than rounding."""
-    lengths = jax.vmap(norm, in_axes=1)(x)
-    return jnp.where(lengths <= rounding(x) * jnp.max(lengths), 0, lengths)
-
-
-@jax.jit(static_argnames=("k", "steps"))
-def released_one_to_n(
-    sources: Sequence[Float[Array, "n _"]],
-    *,
-    k: int,
-    key: Key[Array, ""],
-    rate: Real[Array, ""] | float = 0.1,
-    steps: int = 100,
-) -> OneToN:
-    r"""1TON as in the released code: gradient steps on the maps, from random ones.
-
-    Maps start from the standard normal distribution. $A$ is always their exact counterpart,
-    $A = CM^\top(MM^\top)^{-1}$ with $M = [M_1 \ldots M_N]$, and `steps` times
-    $M \leftarrow M + 2\eta A^\top(C - AM)$, $\eta$ being the `rate`. All weights are 1.
-
-    As $M(C - AM)^\top = 0$, a step adds $4\eta^2A^\top(C - AM)(C - AM)^\top A$ to $MM^\top$ and
-    nothing else. So with a small rate $MM^\top$ stays what it was at the start, and $A$ tends to
-    $U_kS_kO(MM^\top)^{-1/2}$, $O$ a rotation: the embedding of `one_to_n` in a random metric. The
-    rate changes that metric, and not only the fit. A large rate does not diverge: $M$ grows, $A$
-    shrinks, and the fit comes to a halt above the minimum. `change` does not tell the two apart;
-    the `error` of `one_to_n` does.
-
-    Cost: $O(nK^2)$ once, and $O(K^2k)$ for each step: the loop sees $C$ only through $C^\top C$, so
-    it runs on a square root of that. Reference: `yin16`.
-
-    >>> import jax, jax.numpy as jnp
-    >>> e = jnp.array([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
-    >>> found = released_one_to_n((e, e[:, :1]), k=1, key=jax.random.key(0))
-    >>> print(found.error.round(3))
-    1.0
-    """
-    sources = known(sources)
-    _check_k(k, sources)
-    _checks.scalar("rate", rate)
-    _checks.integer("steps", steps, least=1)
-    whole = concatenate(sources)
-    width, dtype = whole.shape[1], whole.dtype
-    v = right_axes(whole, width)
-    root = jax.vmap(norm, in_axes=1)(matmul(whole, v))[:, None] * v.T
-    rate = jnp.asarray(rate, dtype)
-
-    def fit(maps):
-        """The pseudo-inverse of the maps, and what they do not explain."""
-        q, r = jnp.linalg.qr(maps.T)
-        return solve_triangular(r, q.T).T, root - matmul(matmul(root, q), q.T)
-
-    def step(maps, _):
-        inverse, left = fit(maps)
-        maps = maps + 2 * rate * matmul(matmul(root, inverse).T, left)
-        return maps, jnp.sum(left**2)
-
-    maps, errors = lax.scan(step, jax.random.normal(key, (k, width), dtype), length=steps)
-    inverse, left = fit(maps)
-    history = jnp.append(errors, jnp.sum(left**2))
-    return OneToN(matmul(whole, inverse), _split(maps, sources), history)
-
-
 @jax.jit(static_argnames=("k", "steps"))
 def one_to_n_plus(
-    sources: Sequence[Float[Array, "n _"]],
-    present: Bool[Array, "n N"],
+    sources: Sources,
+    present: Present,
     *,
     k: int,
-    ridge: Real[Array, ""] | float = 1e-3,
+    ridge: Scalar = 1e-3,
     steps: int = 50,
 ) -> OneToN:
     r"""1TON where sources lack words, 1TON+: each word is fitted to the sources that have it.
@@ -231,7 +141,7 @@ def one_to_n_plus(
     def objective(a, maps):
         terms = [
             jnp.sum(counts[:, j] * jnp.sum((e - matmul(a, m)) ** 2, axis=1))
-            for j, (e, m) in enumerate(zip(sources, _split(maps, sources), strict=True))
+            for j, (e, m) in enumerate(zip(sources, split_columns(maps, sources), strict=True))
         ]
         return sum(terms)
 
@@ -241,7 +151,7 @@ def one_to_n_plus(
         # condition above 1 / ridge.
         maps = _best_maps(_orthonormal(a), sources, counts)
         maps = _orthonormal(maps.T).T
-        a = _best_rows(whole, _split(maps, sources), present, ridge)
+        a = _best_rows(whole, split_columns(maps, sources), present, ridge)
         return (a, maps), objective(a, maps)
 
     v = right_axes(whole, k)
@@ -250,7 +160,7 @@ def one_to_n_plus(
     completed = matmul(a, maps)
     v = right_axes(completed, k)
     history = jnp.append(objective(*start), errors)
-    return OneToN(matmul(completed, v), _split(v.T, sources), history)
+    return OneToN(matmul(completed, v), split_columns(v.T, sources), history)
 
 
 def _orthonormal(x: Float[Array, "n k"]) -> Float[Array, "n k"]:
@@ -259,7 +169,7 @@ def _orthonormal(x: Float[Array, "n k"]) -> Float[Array, "n k"]:
     The constant is one of many. Nothing that is unique depends on it, so it needs no derivative.
     """
     axes = right_axes(lax.stop_gradient(x), x.shape[1])
-    lengths = _strengths(matmul(lax.stop_gradient(x), axes))
+    lengths = axis_lengths(matmul(lax.stop_gradient(x), axes))
     vanishes = lengths == 0
     inverse = jnp.where(vanishes, 0, 1 / jnp.where(vanishes, 1, lengths))
     return matmul(x, axes * inverse[None, :])

@@ -2,7 +2,7 @@ r"""Every way of combining sources, by name.
 
 `METHODS` is the one list that experiments, commands and users see; `meta_embedding` runs an entry.
 That is a function of the sources and of `Settings`, with a line on what it is, what it needs, and
-whether it can do with sources that lack words.
+whether it can do with sources that lack words. Weighted concatenations are those of `WEIGHTINGS`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,28 +10,29 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Key
+import numpy as np
+from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
+from jaxmeta._types import Present
+from jaxmeta.combine import average, concatenate, known, rotated_average, svd_reduce
+from jaxmeta.files.alignment import Aligned
+from jaxmeta.files.vectors import Vectors
 from jaxmeta.methods.autoencode import (
     averaged_autoencoder,
     concatenated_autoencoder,
     decoupled_autoencoder,
 )
-from jaxmeta.combine import average, concatenate, known, rotated_average, svd_reduce
 from jaxmeta.methods.lle import locally_linear
-from jaxmeta.noise import usvt
-from jaxmeta.methods.one_ton import one_to_n, one_to_n_plus, released_one_to_n
-from jaxmeta.prepare import rank_weights, standardise, unit_rows
+from jaxmeta.methods.one_ton import one_to_n, one_to_n_plus
+from jaxmeta.prepare import standardise, unit_rows
 from jaxmeta.progress import Progress
-from jaxmeta.spectral import spectrum_of
-from jaxmeta.weights import (
-    aligned_weights,
-    dimension_weights,
-    released_dimension_weights,
-    shrinkage_weights,
-    source_weights,
-)
+from jaxmeta.quadratic import pip_quadratic
+from jaxmeta.released import released_one_to_n
+from jaxmeta.spectral import embed, spectrum_of
+from jaxmeta.text.sources import Source
+from jaxmeta.weightings import WEIGHTINGS, Observed, Weighting, weigh
+from jaxmeta.weights import rank_weights
 
 __all__ = ["METHODS", "Method", "Settings", "meta_embedding"]
 
@@ -39,12 +40,16 @@ __all__ = ["METHODS", "Method", "Settings", "meta_embedding"]
 class Settings(NamedTuple):
     """What a method may need beside the sources."""
 
-    present: Bool[Array, "n N"] | None = None
+    present: Present | None = None
     """Whether source j has word w; None if all do."""
     sigmas: tuple[float, ...] | None = None
     """The noise in an entry of each source's signal: see `noise_std`, `build_sources`."""
     alpha: float = 0.5
     """The exponent with which sources were made of their signals."""
+    observed: tuple[Observed, ...] | None = None
+    """What weights depend on, source by source, if that is more than `sigmas` and `alpha` say."""
+    ideal: Float[Array, "n d"] | None = None
+    """The ideal embedding, where it is known."""
     k: int | None = None
     """Dimensions of the result, where they can be chosen; None is the paper's choice."""
     neighbours: int = 2000
@@ -62,42 +67,98 @@ class Method(NamedTuple):
     run: Callable[[tuple[Array, ...], Settings], Array]
     summary: str
     needs: str = ""
-    """"sigmas", "key" or "": the field of `Settings` that must be given."""
+    """"sigmas", "ideal", "key" or "": the field of `Settings` that must be given."""
     missing: bool = True
     """Whether sources may lack words."""
     k: int | None = None
     """Dimensions unless said otherwise; None if the sources decide."""
 
 
-def meta_embedding(
-    name: str, sources: Sequence[Float[Array, "n _"]], settings: Settings | None = None
-) -> Float[Array, "n m"]:
+_HOW = {
+    "sigmas": "estimate the noise with noise_std or build_sources, or use 'default'",
+    "ideal": "pass the ideal embedding, or use another method",
+    "key": "pass key=jax.random.key(0)",
+}
+
+
+def meta_embedding(name: str, sources: Any, settings: Settings | None = None) -> Any:
     """The meta-embedding of the sources by the method of that name, one of `METHODS`.
+
+    Parameters
+    ----------
+    sources
+        A tuple of arrays with a row for each of the same words; the `Source`s that `build_sources`
+        returns, with the sigma, eigenvalues and alpha that they carry; or what `align` returns,
+        with the words that its files lack.
+    settings
+        What the method may need besides.
+
+    Sources with words give `Vectors`, words and a matrix; arrays give an array.
 
     >>> import jax.numpy as jnp
     >>> sources = (jnp.ones((3, 1)), jnp.eye(3)[:, :2])
     >>> print(meta_embedding("UW", sources).shape, meta_embedding("AVG", sources).shape)
     (3, 3) (3, 2)
     """
-    if name not in METHODS:
-        raise ValueError(f"name: got {name!r}, expected one of {', '.join(METHODS)}; choose one.")
-    settings = settings or Settings()
-    method = METHODS[name]
+    _checks.one_of("name", name, METHODS)
+    method, settings = METHODS[name], settings or Settings()
+    words, sources, settings = _unpacked(sources, settings)
     known(sources, settings.present)  # the checks alone
-    if method.needs and getattr(settings, method.needs) is None:
-        how = {
-            "sigmas": "estimate the noise with noise_std or build_sources, or use 'default'",
-            "key": "pass key=jax.random.key(0)",
-        }[method.needs]
-        raise ValueError(f"settings.{method.needs}: got None, expected it for {name}; {how}.")
-    if settings.sigmas is not None:
-        _checks.count("settings.sigmas", settings.sigmas, len(sources))
+    by_noise = method.needs == "sigmas" and settings.observed is not None
+    if method.needs and getattr(settings, method.needs) is None and not by_noise:
+        do = _HOW[method.needs]
+        _checks.fail(f"settings.{method.needs}", "None", f"it for {name}", do)
+    for field in ("sigmas", "observed"):
+        if getattr(settings, field) is not None:
+            _checks.count(f"settings.{field}", getattr(settings, field), len(sources))
     if not method.missing and settings.present is not None and not bool(settings.present.all()):
-        raise ValueError(
-            f"settings.present: got words that a source lacks, expected all for {name}; align with "
-            "vocabulary='intersection' or missing='predict', and leave present out."
+        do = "align with vocabulary='intersection' or missing='predict', and leave present out"
+        _checks.fail("settings.present", "words that a source lacks", f"all for {name}", do)
+    found = method.run(tuple(sources), settings)
+    return found if words is None else Vectors(words, np.asarray(found))
+
+
+def _unpacked(
+    sources: Any, settings: Settings
+) -> tuple[tuple[str, ...] | None, Sequence[Array], Settings]:
+    """Words, arrays, and settings with what sources carry besides."""
+    if isinstance(sources, Aligned):
+        # Rows that were filled in are there to be used; those of zeros stand for nothing.
+        filled = all(each.how in ("", "mean", "predict") for each in sources.coverage)
+        if settings.present is None and not filled:
+            settings = settings._replace(present=sources.present)
+        return sources.words, sources.sources, settings
+    carry = [isinstance(source, Source) for source in sources]
+    if not any(carry):
+        return None, sources, settings
+    first = sources[0]
+    if not all(carry) or any(s.words != first.words or s.alpha != first.alpha for s in sources):
+        expected = "arrays alone, or Sources of one vocabulary and one alpha"
+        _checks.fail("sources", "sources of several kinds", expected, "build them together")
+    observed = tuple(
+        Observed(s.values, len(s.words), s.alpha, s.sigma, jnp.asarray(s.eigenvalues))
+        for s in sources
+    )
+    arrays = tuple(embed(s.spectrum, k=s.k, alpha=s.alpha) for s in sources)
+    return first.words, arrays, settings._replace(observed=observed, alpha=first.alpha)
+
+
+def _weighted(name: str, sources: tuple[Array, ...], settings: Settings) -> Array:
+    """Concatenation on principal axes, under the weights of that name."""
+    sources, observed = known(sources, settings.present), settings.observed
+    if observed is None:
+        spectra = [spectrum_of(source, alpha=settings.alpha) for source in sources]
+        k, n = [spectrum.values.shape[0] for spectrum in spectra], sources[0].shape[0]
+        sources = tuple(
+            embed(s, k=size, alpha=settings.alpha) for s, size in zip(spectra, k, strict=True)
         )
-    return method.run(tuple(sources), settings)
+        sigmas = settings.sigmas or (None,) * len(sources)
+        observed = tuple(
+            Observed(s.values, n, settings.alpha, sigma)
+            for s, sigma in zip(spectra, sigmas, strict=True)
+        )
+    ideal = None if settings.ideal is None else pip_quadratic(settings.ideal, sources)
+    return concatenate(sources, weigh(name, observed, ideal))
 
 
 def _unweighted(sources: tuple[Array, ...], settings: Settings) -> Array:
@@ -115,39 +176,6 @@ def _default(sources: tuple[Array, ...], settings: Settings) -> Array:
         for j, source in enumerate(sources)
     )
     return concatenate(ready, rank_weights(ready))
-
-
-def _weighted(weigh: Callable[..., Any], sources: tuple[Array, ...], settings: Settings) -> Array:
-    """Concatenation on principal axes, by weights from values, noise, n and alpha."""
-    sources, n = known(sources, settings.present), sources[0].shape[0]
-    spectra = [spectrum_of(source, alpha=settings.alpha) for source in sources]
-    values = tuple(spectrum.values for spectrum in spectra)
-    assert settings.sigmas is not None
-    weights = weigh(values, settings.sigmas, n, settings.alpha)
-    axes = tuple(s.vectors * (s.values**settings.alpha)[None, :] for s in spectra)
-    return concatenate(axes, weights)
-
-
-def _ideals(values: Any, sigmas: Any, n: int) -> tuple[Array, ...]:
-    return tuple(usvt(v, sigma=s, n=n) for v, s in zip(values, sigmas, strict=True))
-
-
-def _sw(values: Any, sigmas: Any, n: int, alpha: float) -> Any:
-    return source_weights(_ideals(values, sigmas, n), values, alpha=alpha)
-
-
-def _dw(values: Any, sigmas: Any, n: int, alpha: float) -> Any:
-    return dimension_weights(_ideals(values, sigmas, n), values, alpha=alpha)
-
-
-def _each(weigh: Callable[..., Array], values: Any, sigmas: Any, n: int, alpha: float) -> Any:
-    """Weights of each source by itself."""
-    pairs = zip(values, sigmas, strict=True)
-    return tuple(weigh(v, sigma=s, n=n, alpha=alpha) for v, s in pairs)
-
-
-def _aligned(values: Any, sigmas: Any, n: int, alpha: float) -> Any:
-    return aligned_weights(values, sigmas=jnp.asarray(sigmas, values[0].dtype), n=n, alpha=alpha)
 
 
 def _average(sources: tuple[Array, ...], settings: Settings) -> Array:
@@ -215,21 +243,16 @@ def _aaeme(sources: tuple[Array, ...], settings: Settings) -> Array:
     )
 
 
-def _by_noise(weigh: Callable[..., Any], summary: str) -> Method:
-    return Method(partial(_weighted, weigh), summary, needs="sigmas")
+def _by_weights(name: str, weighting: Weighting) -> Method:
+    needs = {"": "", "ideal": "ideal"}.get(weighting.needs, "sigmas")
+    return Method(partial(_weighted, name), weighting.summary, needs)
 
 
 METHODS: dict[str, Method] = {
     "default": Method(_default, "standardised sources, weights by effective rank; for files"),
     "UW": Method(_unweighted, "concatenation as it is"),
     "UW, unit rows": Method(_row_normalised, "concatenation of rows of length 1"),
-    "SW": _by_noise(_sw, "source weights, Eq. 9, to each source's own USVT ideal"),
-    "DW": _by_noise(_dw, "dimension weights, Eq. 8, to each source's own USVT ideal"),
-    "DW as released": _by_noise(
-        partial(_each, released_dimension_weights), "the reciprocal of DW, as in the released code"
-    ),
-    "spiked": _by_noise(partial(_each, shrinkage_weights), "weights that know what noise turns"),
-    "aligned": _by_noise(_aligned, "the best weights if sources share one ideal"),
+    **{name: _by_weights(name, found) for name, found in WEIGHTINGS.items() if name != "UW"},
     "AVG": Method(_average, "mean of the sources, padded with zeros"),
     "AVG, rotated": Method(_rotated, "mean after rotation of the sources onto each other"),
     "SVD": Method(_svd, "leading directions of the concatenation", k=200),

@@ -1,1 +1,66 @@
-"""From text to source embeddings."""
+"""From text to source embeddings.
+
+`corpus` reads text word by word, `counting` counts which words stand near which, `signals` makes
+signal matrices of counts, `sources` goes all the way from corpora to source embeddings, and
+`synthetic` writes text whose ideal signal is known.
+"""
+
+from jaxmeta.text.corpus import (
+    Corpus,
+    Vocabulary,
+    build_vocabulary,
+    given_vocabulary,
+    intersection_vocabulary,
+    lower_words,
+    union_vocabulary,
+    whitespace,
+)
+from jaxmeta.text.counting import (
+    Counts,
+    contiguous_halves,
+    count_windows,
+    inverse_distance,
+    load_counts,
+    random_blocks,
+    save_counts,
+    symmetric_window,
+)
+from jaxmeta.text.signals import log_count, ppmi, shifted_pmi
+from jaxmeta.text.sources import Recipe, Source, build_sources
+from jaxmeta.text.synthetic import (
+    LatentModel,
+    expected_counts,
+    latent_model,
+    sample_tokens,
+    write_corpus,
+)
+
+__all__ = [
+    "Corpus",
+    "Counts",
+    "LatentModel",
+    "Recipe",
+    "Source",
+    "Vocabulary",
+    "build_sources",
+    "build_vocabulary",
+    "contiguous_halves",
+    "count_windows",
+    "expected_counts",
+    "given_vocabulary",
+    "intersection_vocabulary",
+    "inverse_distance",
+    "latent_model",
+    "load_counts",
+    "log_count",
+    "lower_words",
+    "ppmi",
+    "random_blocks",
+    "sample_tokens",
+    "save_counts",
+    "shifted_pmi",
+    "symmetric_window",
+    "union_vocabulary",
+    "whitespace",
+    "write_corpus",
+]

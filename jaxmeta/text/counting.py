@@ -4,7 +4,7 @@ A signal matrix starts as a count: how often word $b$ stands near word $a$. `cou
 corpus once, in bounded memory, and keeps what it counts apart by offset: $D_d[a, b]$ is the number
 of times $b$ stands $d$ places after $a$. Every window that a paper may use is a weighted sum of
 these integers, taken afterwards: `symmetric_window` for the plain and GloVe's weighted windows,
-`released_window` for that of the released code.
+`jaxmeta.released.released_window` for that of the released code.
 
     corpus = Corpus("wiki.zip")
     vocabulary = build_vocabulary(corpus, size=20_000)
@@ -31,8 +31,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from jaxmeta import _checks, _files
-from jaxmeta.text.corpus import NO_WORD, Corpus, Vocabulary, read_tokens
 from jaxmeta.progress import Progress
+from jaxmeta.text.corpus import NO_WORD, Corpus, Vocabulary, read_tokens
 
 __all__ = [
     "Counts",
@@ -41,7 +41,6 @@ __all__ = [
     "inverse_distance",
     "load_counts",
     "random_blocks",
-    "released_window",
     "save_counts",
     "symmetric_window",
 ]
@@ -326,7 +325,7 @@ def symmetric_window(
     array([[0, 3],
            [3, 2]])
     """
-    _by_offset(offsets)
+    _checks.offsets(offsets)
     if weights is None:
         x = _total(offsets)
     else:
@@ -339,29 +338,10 @@ def symmetric_window(
     return x + x.T
 
 
-def _by_offset(offsets: object) -> None:
-    if not isinstance(offsets, Sequence) or len(offsets) == 0:
-        got = "none" if isinstance(offsets, Sequence) else f"a {type(offsets).__name__}"
-        raise ValueError(
-            f"offsets: got {got}, expected a tuple with one sparse array per offset; "
-            "pass counts.whole, or one of its parts."
-        )
-
-
 def inverse_distance(window: int) -> np.ndarray:
     """GloVe's weights $1/d$ of offsets $d = 1, ...,$ `window`."""
     _checks.integer("window", window, least=1)
     return 1 / np.arange(1, window + 1)
-
-
-def released_window(offsets: Sequence[csr_array]) -> csr_array:
-    r"""The released code's window of $w$ places before a word and $w - 1$ after it, $w$ offsets.
-
-    $X = \sum_{d<w} D_d + \sum_{d \le w} D_d^\top$: six on the left and five on the right for a
-    window of 6. It is not symmetric.
-    """
-    _by_offset(offsets)
-    return _total([*offsets[:-1], _total(offsets).T.tocsr()])
 
 
 def save_counts(path: str | Path, counts: Counts) -> None:

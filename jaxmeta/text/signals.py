@@ -29,6 +29,7 @@ from jax import lax
 from jaxtyping import Array, Float, Real
 
 from jaxmeta import _checks
+from jaxmeta._types import Scalar
 
 __all__ = ["log_count", "ppmi", "shifted_pmi"]
 
@@ -61,9 +62,7 @@ def _log_count(x: Array) -> Array:
     return jnp.where(x < 0, jnp.nan, jnp.log1p(x))
 
 
-def shifted_pmi(
-    counts: Counts, *, shift: Real[Array, ""] | float, unobserved: Real[Array, ""] | float = 0.0
-) -> Signal:
+def shifted_pmi(counts: Counts, *, shift: Scalar, unobserved: Scalar = 0.0) -> Signal:
     r"""The signal of skip-gram with negative sampling, $\mathrm{PMI}_{ij} - \log\beta$.
 
     `shift` is $\beta$, the number of negative samples; 1 gives the PMI itself. Pairs that were
@@ -111,7 +110,7 @@ def _shifted_pmi(x: Array, shift: Array, unobserved: Array) -> Array:
     return jnp.where(observed, jnp.log(ratio) - jnp.log(shift), unobserved)
 
 
-def ppmi(counts: Counts, *, shift: Real[Array, ""] | float = 1.0) -> Signal:
+def ppmi(counts: Counts, *, shift: Scalar = 1.0) -> Signal:
     r"""LSA's signal, positive PMI: $\max(\mathrm{PMI}_{ij} - \log\beta,\ 0)$.
 
     The paper has no shift, $\beta = 1$. Pairs that were never seen get 0, and so do pairs seen less

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,11 @@ from jaxtyping import Array, Float
 from scipy.sparse import csr_array
 
 from jaxmeta import _checks, _files
+from jaxmeta.dimension import RULES
+from jaxmeta.eigen import Density, Eigenpairs, eigenvalue_density, leading_eigenpairs, multiply_by
+from jaxmeta.noise import noise_std, usvt_rank
+from jaxmeta.progress import Progress, silent
+from jaxmeta.spectral import Spectrum, embed, fix_signs
 from jaxmeta.text.corpus import (
     Corpus,
     Vocabulary,
@@ -49,60 +54,12 @@ from jaxmeta.text.counting import (
     symmetric_window,
     to_arrays,
 )
-from jaxmeta.eigen import Density, Eigenpairs, eigenvalue_density, leading_eigenpairs, multiply_by
-from jaxmeta.noise import ideal_strengths, noise_std, rotation_invariant, usvt_rank
-from jaxmeta.pip import best_dimension, paper_dimension, select_dimension
-from jaxmeta.progress import Progress, silent
-from jaxmeta.spectral import Spectrum, embed, fix_signs
 
 __all__ = ["RULES", "Recipe", "Source", "build_sources"]
 
 VERSION = 1  # of all steps: one more whenever a step gives other numbers than before
 
 RANKS = 16  # eigenpairs are computed by multiples of this, or all
-
-Rule: TypeAlias = Callable[[Array, float, float], Any]
-
-
-def _paper(eigenvalues: Array, sigma: float, alpha: float) -> Any:
-    values = jnp.abs(eigenvalues)
-    return paper_dimension(values, sigma=sigma, n=len(values), alpha=alpha)
-
-
-def _released(eigenvalues: Array, sigma: float, alpha: float) -> Any:
-    return _paper(eigenvalues, sigma, alpha) - 1
-
-
-def _spiked(eigenvalues: Array, sigma: float, alpha: float) -> Any:
-    values = jnp.abs(eigenvalues)
-    return select_dimension(values, sigma=sigma, n=len(values), alpha=alpha)
-
-
-def _rie(eigenvalues: Array, sigma: float, alpha: float) -> Any:
-    # It estimates the signal; the PIP loss asks for its magnitude.
-    strengths = jnp.maximum(jnp.sign(eigenvalues) * rotation_invariant(eigenvalues, sigma=sigma), 0)
-    return best_dimension(jnp.abs(eigenvalues), strengths, alpha=alpha)
-
-
-def _ideal(eigenvalues: Array, sigma: float, alpha: float) -> Any:
-    strengths = ideal_strengths(eigenvalues, sigma=sigma, alpha=alpha).values
-    return best_dimension(jnp.abs(eigenvalues), strengths, alpha=alpha)
-
-
-RULES: dict[str, Rule] = {
-    "paper": _paper,
-    "released": _released,
-    "spiked": _spiked,
-    "rie": _rie,
-    "ideal": _ideal,
-}
-"""How many dimensions to keep, from all eigenvalues by magnitude, sigma and alpha.
-
-`paper`: the recipe of section 4.1, in closed form; `released`: one less, as in the released code;
-`spiked`: `select_dimension`; `rie` and `ideal`: the smallest loss predicted by `rotation_invariant`
-and by `ideal_strengths`. The last three take sigma at its word, and halves of a corpus estimate too
-small a sigma while many pairs are rare (`experiments/known_ideal.py`): then they keep too much.
-"""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,8 +15,8 @@ from jax.test_util import check_grads
 
 from jaxmeta.evaluate.datasets import TaggedText, load
 from jaxmeta.evaluate.scores import proportion_interval
-from jaxmeta.progress import silent
 from jaxmeta.files.vectors import Vectors, read_vectors
+from jaxmeta.progress import silent
 
 module = importlib.import_module("jaxmeta.evaluate.tagging")  # its name is that of the function
 tagging = module.tagging

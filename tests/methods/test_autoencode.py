@@ -16,10 +16,10 @@ from strategies import seeds
 
 from jaxmeta.methods import autoencode
 from jaxmeta.methods.autoencode import (
+    autoencoded_rows,
     averaged_autoencoder,
     concatenated_autoencoder,
     decoupled_autoencoder,
-    encode,
 )
 
 WORDS, SIZES, K = 12, (4, 3, 2), 5
@@ -292,14 +292,14 @@ def test_rows_without_active_unit(method):
     layers = tuple(layer._replace(bias=layer.bias - 1) for layer in dead.encoders)
     sources = cast(tuple(np.zeros((WORDS, k)) for k in SIZES))
     for parameters in (dead, dataclasses.replace(dead, encoders=layers)):
-        np.testing.assert_array_equal(encode(parameters, sources), 0)
+        np.testing.assert_array_equal(autoencoded_rows(parameters, sources), 0)
         for present in (jnp.ones((WORDS, 3), bool), jnp.zeros((WORDS, 3), bool)):
             value, gradient = VALUE_AND_GRADIENT(
                 parameters, sources, sources, present, (1.0,) * 3, 1.0
             )
             assert value == 0
             assert not any(np.any(g) for g in jax.tree.leaves(gradient))
-    towards = jax.jit(jax.grad(lambda x: jnp.sum(encode(dead, x))))(sources)
+    towards = jax.jit(jax.grad(lambda x: jnp.sum(autoencoded_rows(dead, x))))(sources)
     assert all(np.isfinite(g).all() for g in towards)
 
 
@@ -368,7 +368,7 @@ def test_the_best_epoch_is_kept(rng):
     same(short.parameters, long.parameters)
     same(short.loss_history, long.loss_history[: best + 1])
     same(short.embedding, long.embedding)
-    same(encode(long.parameters, sources), long.embedding)
+    same(autoencoded_rows(long.parameters, sources), long.embedding)
 
 
 def same(tree, other):
@@ -383,13 +383,13 @@ def test_key_decides(rng, method, compilations):
     others = cast(tuple(x + 1 for x in draw(rng)))
     keys = jax.random.split(KEY, 2)
     first = train(sources, key=keys[0], epochs=3, factors=(1.0, 1.0, 1.0), **settings)
-    encode(first.parameters, sources)
+    autoencoded_rows(first.parameters, sources)
     del compilations[:]
     again = train(sources, key=keys[0], epochs=3, **settings)
     longer = train(sources, key=keys[0], epochs=5, **settings)
     other_key = train(sources, key=keys[1], epochs=3, **settings)
     other_rate = train(others, key=keys[0], epochs=3, rate=0.1, factors=(1.0, 2.0, 0.5), **settings)
-    encode(first.parameters, others)
+    autoencoded_rows(first.parameters, others)
     assert not compilations
     same(first, again)
     same(longer.loss_history[:3], first.loss_history)
@@ -415,7 +415,10 @@ def test_what_missing_rows_hold_does_not_matter(rng, method):
     for held in (0.0, np.nan, np.inf, 3.0):
         filled = cast(tuple(np.where(present[:, [j]], x, held) for j, x in enumerate(sources)))
         results.append(METHODS[method](filled, **settings))
-        same(encode(results[0].parameters, filled, present=settings["present"]), results[0][0])
+        same(
+            autoencoded_rows(results[0].parameters, filled, present=settings["present"]),
+            results[0][0],
+        )
     for result in results[1:]:
         same(result, results[0])
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(results[0]))
@@ -453,12 +456,12 @@ def test_encode_by_rows(rng, method):
     """Each row by itself, whatever the length of its vectors."""
     parameters = cast(random_parameters(rng, method))
     sources = draw(rng)
-    together = encode(parameters, cast(sources))
-    apart = jax.vmap(lambda *rows: encode(parameters, tuple(x[None] for x in rows))[0])
+    together = autoencoded_rows(parameters, cast(sources))
+    apart = jax.vmap(lambda *rows: autoencoded_rows(parameters, tuple(x[None] for x in rows))[0])
     assert_close(apart(*cast(sources)), together, scale=10)
     lengths = [2.0 ** rng.integers(-60, 60, size=(WORDS, 1)) for _ in sources]
     scaled = tuple(x * s for x, s in zip(sources, lengths, strict=True))
-    assert_close(encode(parameters, cast(scaled)), together, scale=0)
+    assert_close(autoencoded_rows(parameters, cast(scaled)), together, scale=0)
 
 
 @pytest.mark.skipif(not IN_64_BIT, reason="the same operations in both legs")
@@ -576,8 +579,8 @@ def test_bad_calls(rng, hooked):
         fails("sources.1.: got dtype float32, expected float64, as of sources", mixed, TypeError)
     parameters = cast(random_parameters(rng, "concatenated"))
     with pytest.raises(ValueError, match=r"^sources: got 2 entries, expected 3, one per source"):
-        encode(parameters, (a, b))
+        autoencoded_rows(parameters, (a, b))
     with pytest.raises(
         ValueError, match=r"^sources.0.: got 3 columns, expected 4; pass the sources"
     ):
-        encode(parameters, (b, a, c))
+        autoencoded_rows(parameters, (b, a, c))

@@ -19,9 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import WORDS, embeddings, seeds
 
-from jaxmeta import pip_matrix
 from jaxmeta.combine import svd_reduce
-from jaxmeta.methods.one_ton import OneToN, one_to_n, one_to_n_plus, released_one_to_n
+from jaxmeta.methods.one_ton import OneToN, one_to_n, one_to_n_plus
+from jaxmeta.pip import pip_matrix
+from jaxmeta.released import released_one_to_n
 
 KEY = jax.random.key(7)
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from jaxmeta.released import released_window
 from jaxmeta.text import corpus as module
 from jaxmeta.text import counting
 from jaxmeta.text.corpus import (
@@ -36,7 +37,6 @@ from jaxmeta.text.counting import (
     inverse_distance,
     load_counts,
     random_blocks,
-    released_window,
     save_counts,
     symmetric_window,
 )

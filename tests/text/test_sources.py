@@ -24,10 +24,10 @@ SIZE = 40
 def corpora(tmp_path_factory):
     """Two texts of one model."""
     folder = tmp_path_factory.mktemp("corpora")
-    model = jaxmeta.latent_model(SIZE, rank=3, strength=0.5, seed=0)
+    model = jaxmeta.text.latent_model(SIZE, rank=3, strength=0.5, seed=0)
     for name, seed in (("a", 1), ("b", 2)):
-        text = jaxmeta.sample_tokens(model, tokens=60_000, documents=200, seed=seed)
-        jaxmeta.write_corpus(folder / f"{name}.txt", model, text)
+        text = jaxmeta.text.sample_tokens(model, tokens=60_000, documents=200, seed=seed)
+        jaxmeta.text.write_corpus(folder / f"{name}.txt", model, text)
     return tuple(Corpus(folder / f"{name}.txt", lines_are_documents=True) for name in "ab")
 
 
@@ -42,13 +42,13 @@ def built(corpora):
 
 
 def test_sources_are_the_steps_written_out(corpora, built):
-    own = [jaxmeta.build_vocabulary(corpus) for corpus in corpora]
-    words = jaxmeta.intersection_vocabulary(own, size=SIZE - 5)
+    own = [jaxmeta.text.build_vocabulary(corpus) for corpus in corpora]
+    words = jaxmeta.text.intersection_vocabulary(own, size=SIZE - 5)
     for recipe, source in zip(recipes(corpora), built, strict=True):
-        split = jaxmeta.random_blocks(0)
-        counts = jaxmeta.count_windows(recipe.corpus, words, window=3, split=split)
+        split = jaxmeta.text.random_blocks(0)
+        counts = jaxmeta.text.count_windows(recipe.corpus, words, window=3, split=split)
         parts = [
-            recipe.signal(jaxmeta.symmetric_window(part)).toarray().astype(np.float64)
+            recipe.signal(jaxmeta.text.symmetric_window(part)).toarray().astype(np.float64)
             for part in (counts.whole, counts.first, counts.second)
         ]
         whole, first, second = parts
@@ -108,14 +108,15 @@ def test_contiguous_halves(corpora):
     for unknown in ("keep", "skip"):
         settings = {"size": SIZE - 10, "unknown": unknown, "contiguous": True}
         (source,) = build_sources(recipes(corpora)[:1], **settings)
-        counted = jaxmeta.count_windows(
+        counted = jaxmeta.text.count_windows(
             corpora[0],
-            jaxmeta.given_vocabulary(source.words),
+            jaxmeta.text.given_vocabulary(source.words),
             unknown=unknown,
-            split=jaxmeta.contiguous_halves(places(corpora[0], source.words, unknown)),
+            split=jaxmeta.text.contiguous_halves(places(corpora[0], source.words, unknown)),
         )
         halves = [
-            log_count(jaxmeta.symmetric_window(part)) for part in (counted.first, counted.second)
+            log_count(jaxmeta.text.symmetric_window(part))
+            for part in (counted.first, counted.second)
         ]
         assert_close(source.sigma, jaxmeta.noise_std(*halves), scale=source.sigma)
 
@@ -126,7 +127,7 @@ def places(corpus, words, unknown):
 
 
 def test_weights_of_the_window(corpora):
-    weights = jaxmeta.inverse_distance(5)
+    weights = jaxmeta.text.inverse_distance(5)
     (weighted,) = build_sources(recipes(corpora)[:1], size=SIZE - 5, weights=weights)
     (plain,) = build_sources(recipes(corpora)[:1], size=SIZE - 5)
     assert weighted.spectrum.values[0] < plain.spectrum.values[0]

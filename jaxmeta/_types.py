@@ -1,0 +1,21 @@
+"""What arguments are, in the words of annotations: checked at run time in the tests alone."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from jaxtyping import Array, Bool, Float, Real
+
+__all__ = ["Numbers", "Present", "Scalar", "Sources", "Spectra", "Weights"]
+
+Scalar: TypeAlias = Real[Array, ""] | float
+"""One number, traced."""
+Sources: TypeAlias = Sequence[Float[Array, "n _"]]
+"""One embedding per source, with a row for each of the same words."""
+Spectra: TypeAlias = Sequence[Float[Array, " _"]]
+"""The values of each source."""
+Numbers: TypeAlias = Sequence[Real[Array, ""] | float] | Real[Array, " N"]
+"""A number per source."""
+Weights: TypeAlias = Sequence[Real[Array, "..."] | float] | Real[Array, " N"]
+"""A weight per source, or per dimension of each."""
+Present: TypeAlias = Bool[Array, "n N"]
+"""Whether source j has word w."""

@@ -1,0 +1,274 @@
+r"""How many dimensions to keep of a noisy signal: the argmin of the PIP loss over $k$.
+
+Where the ideal is unknown, dimension $i$ of value $\mu_i$ changes the squared loss by
+$\mu_i^{2\alpha}(\mu_i^{2\alpha} - 2t_i)$, $t_i$ its strength (see `jaxmeta.noise`). So any estimate
+of the strengths gives a rule: `best_dimension` takes them, `select_dimension` is the closed form of
+the spiked model, and `RULES` has all rules by name. The paper's recipe is here as well, in closed
+form (`paper_dimension`, `paper_curve`) and as the Monte Carlo that it is in print
+(`simulate_curve`).
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int, Key
+
+from jaxmeta import _checks
+from jaxmeta._checks import checked
+from jaxmeta._types import Scalar
+from jaxmeta.linalg import matmul, safe_ratio, safe_sqrt
+from jaxmeta.noise import spiked_overlap, spiked_strengths, usvt
+from jaxmeta.pip import loss_changes
+from jaxmeta.shrinkage import ideal_strengths, rie_strengths
+from jaxmeta.spectral import power
+
+__all__ = [
+    "RULES",
+    "SimulatedCurve",
+    "best_dimension",
+    "paper_curve",
+    "paper_dimension",
+    "predicted_curve",
+    "select_dimension",
+    "simulate_curve",
+]
+
+
+class SimulatedCurve(NamedTuple):
+    """PIP loss against dimensionality, over draws of noise."""
+
+    mean: Float[Array, " r"]
+    """Root mean squared loss at k = 1, ..., r."""
+    standard_error: Float[Array, " r"]
+    """Of the mean, from the spread of the draws."""
+
+    @property
+    def dimension(self) -> Int[Array, "..."]:
+        """The k at which the mean loss is smallest."""
+        return 1 + jnp.argmin(self.mean, axis=-1)
+
+
+@jax.jit
+def best_dimension(
+    values: Float[Array, " r"], strengths: Float[Array, " r"], *, alpha: Scalar
+) -> Int[Array, ""]:
+    r"""The $k \ge 1$ with the smallest predicted PIP loss, from estimated strengths.
+
+    `strengths` may come from `spiked_strengths`, `ideal_strengths` or, at $\alpha = ½$,
+    `rie_strengths`. Cost: $O(r)$.
+    """
+    _checks.strengths("strengths", strengths, values)
+    _checks.scalar("alpha", alpha)
+    b = power(values, 2 * jnp.asarray(alpha, values.dtype))
+    return 1 + jnp.argmin(loss_changes(b, strengths))
+
+
+def _check(values: Any, *, sigma: Any, n: int, alpha: Any) -> None:
+    _checks.descending("values", values)
+    _checks.not_negative("sigma", sigma)
+    _checks.integer("n", n, least=values.shape[0])
+    _checks.scalar("alpha", alpha)
+
+
+@checked(_check, static=("n",))
+def select_dimension(
+    values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
+) -> Int[Array, ""]:
+    r"""The best dimensionality of a noisy signal, in closed form (spiked model).
+
+    Dimension $i$ helps if $\mu_i^{2\alpha} < 2\lambda_i^{2\alpha}(1 - \tau^2/\lambda_i^2)$; at
+    $\alpha = ½$ that is $\mu_i > (4/\sqrt3)\,\tau$, the threshold of `gavish14`. Cost: $O(r)$.
+
+    >>> import jax.numpy as jnp
+    >>> values = jnp.array([9.0, 4.0, 2.4, 2.3, 2.2])
+    >>> print(select_dimension(values, sigma=0.1, n=100, alpha=0.5))
+    3
+    """
+    strengths = spiked_strengths(values, sigma=sigma, n=n, alpha=alpha)
+    return best_dimension(values, strengths, alpha=alpha)
+
+
+@checked(_check, static=("n",))
+def paper_dimension(
+    values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
+) -> Int[Array, ""]:
+    r"""The dimensionality that the paper's recipe tends to: USVT, noise added again, argmin.
+
+    In closed form: the thresholded values $\lambda$ are taken for the ideal, noise lifts them to
+    $\lambda + \tau^2/\lambda$, and the loss is smallest where $\lambda > \sqrt3\,\tau$ ends (at
+    $\alpha = ½$): that is where $\mu > (2 + \sqrt3)\,\tau$ ends, far too early.
+    """
+    _, lifted, strengths = _recipe(values, sigma, n, alpha)
+    return best_dimension(lifted, strengths, alpha=alpha)
+
+
+@checked(_check, static=("n",))
+def paper_curve(
+    values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
+) -> Float[Array, " r"]:
+    r"""PIP loss against $k$ by the paper's recipe (its Figures 2 to 4), in closed form.
+
+    `paper_dimension` is where it is smallest; `simulate_curve` of the thresholded values is the
+    Monte Carlo that it stands for.
+    """
+    ideal, lifted, strengths = _recipe(values, sigma, n, alpha)
+    total = jnp.sum(power(ideal, 4 * jnp.asarray(alpha, values.dtype)))
+    return predicted_curve(lifted, strengths, alpha=alpha, total=total)
+
+
+def _recipe(values: Array, sigma: Any, n: int, alpha: Any) -> tuple[Array, Array, Array]:
+    """The ideal by USVT, and what noise makes of it in the spiked model: values and strengths."""
+    ideal = usvt(values, sigma=sigma, n=n)
+    scale = jnp.asarray(sigma, values.dtype) * n**0.5
+    above = ideal > scale
+    lifted = jnp.where(above, ideal + scale**2 / jnp.where(above, ideal, 1), 2 * scale)
+    exponent = 2 * jnp.asarray(alpha, values.dtype)
+    return ideal, lifted, power(ideal, exponent) * spiked_overlap(ideal, sigma=sigma, n=n)
+
+
+@jax.jit
+def predicted_curve(
+    values: Float[Array, " r"],
+    strengths: Float[Array, " r"],
+    *,
+    alpha: Scalar,
+    total: Scalar,
+) -> Float[Array, " r"]:
+    r"""PIP loss against $k$ from estimated strengths, as in `pip_curve`.
+
+    `total` is $\sum_l\lambda_l^{4\alpha}$ of the ideal. At $\alpha = ½$ that is
+    $\|\tilde M\|_F^2 - n\tau^2$; for other exponents it is the sum of all `ideal_strengths` at
+    $2\alpha$.
+
+    >>> import jax.numpy as jnp
+    >>> values = jnp.array([3.0, 2.0, 1.0])
+    >>> print(predicted_curve(values, values, alpha=0.5, total=14.0).round(3))
+    [2.236 1.    0.   ]
+    """
+    _checks.strengths("strengths", strengths, values)
+    _checks.scalar("alpha", alpha)
+    _checks.scalar("total", total)
+    b = power(values, 2 * jnp.asarray(alpha, values.dtype))
+    return safe_sqrt(jnp.asarray(total, values.dtype) + loss_changes(b, strengths))
+
+
+def _check_simulation(
+    ideal_values: Any, *, sigma: Any, n: int, alpha: Any, key: Any, draws: int, depth: int = 10
+) -> None:
+    del key
+    _check(ideal_values, sigma=sigma, n=n, alpha=alpha)
+    _checks.integer("draws", draws, least=2)
+    _checks.integer("depth", depth, least=1)
+
+
+@checked(_check_simulation, static=("n", "draws", "depth"))
+def simulate_curve(
+    ideal_values: Float[Array, " r"],
+    *,
+    sigma: Scalar,
+    n: int,
+    alpha: Scalar,
+    key: Key[Array, ""],
+    draws: int,
+    depth: int = 10,
+) -> SimulatedCurve:
+    r"""PIP loss against $k$ by Monte Carlo, as the paper estimates it from thresholded values.
+
+    Gaussian noise looks the same in every basis, so the ideal may be taken as diagonal: no random
+    orthogonal matrices and no decomposition of the signal. Reflections that leave the first $r$
+    coordinates alone bring $\mathrm{diag}(\lambda, 0) + \sigma Z$ to block tridiagonal form, of
+    which the leading `depth` blocks of size $r$ matter: each further one by a factor of about
+    $\tau^2/\lambda^2$. With $r \cdot \text{depth} \ge n$ the law is exact, with an $n \times n$
+    matrix a draw; otherwise the matrix has $r \cdot \text{depth}$ rows.
+
+    Cost: one SVD of $\min(n, r \cdot \text{depth})$ rows a draw.
+    """
+    sigma, alpha = (jnp.asarray(x, ideal_values.dtype) for x in (sigma, alpha))
+    ideal, r = ideal_values, ideal_values.shape[0]
+    noise = _dense_noise if r * depth >= n else _blocked_noise
+    strength = power(ideal, 2 * alpha)
+
+    def squared_loss(key):
+        y = sigma * noise(key, r, n, depth, ideal.dtype)
+        y = y.at[jnp.arange(r), jnp.arange(r)].add(ideal)
+        u, values, _ = jnp.linalg.svd(y, full_matrices=False)
+        t = matmul((u[:r, :r] ** 2).T, strength)
+        return jnp.sum(strength**2) + loss_changes(power(values[:r], 2 * alpha), t)
+
+    squares = lax.map(squared_loss, jax.random.split(key, draws))
+    mean = safe_sqrt(jnp.mean(squares, axis=0))
+    spread = jnp.std(squares, axis=0, ddof=1) / draws**0.5
+    # The error of a square root is that of the square over twice the root.
+    return SimulatedCurve(mean, safe_ratio(spread, 2 * mean))
+
+
+def _dense_noise(key: Array, r: int, n: int, depth: int, dtype) -> Array:
+    del r, depth
+    return jax.random.normal(key, (n, n), dtype)
+
+
+def _blocked_noise(key: Array, r: int, n: int, depth: int, dtype) -> Array:
+    """The leading blocks of Gaussian noise, reduced by reflections beyond coordinate r."""
+    blocks = [[jnp.zeros((r, r), dtype)] * depth for _ in range(depth)]
+    for j, block_key in enumerate(jax.random.split(key, depth)):
+        here, below, right = jax.random.split(block_key, 3)
+        blocks[j][j] = jax.random.normal(here, (r, r), dtype)
+        if j + 1 < depth:
+            freedom = n - (j + 1) * r
+            blocks[j + 1][j] = _triangular_noise(below, r, freedom, dtype)
+            blocks[j][j + 1] = _triangular_noise(right, r, freedom, dtype).T
+    return jnp.block(blocks)
+
+
+def _triangular_noise(key: Array, r: int, freedom: int, dtype) -> Array:
+    """The triangular factor of a Gaussian matrix with `freedom` rows and r columns."""
+    diagonal, above = jax.random.split(key)
+    chi_squared = 2 * jax.random.gamma(
+        diagonal, (freedom - jnp.arange(r, dtype=dtype)) / 2, dtype=dtype
+    )
+    upper = jnp.triu(jax.random.normal(above, (r, r), dtype), 1)
+    return upper + jnp.diag(jnp.sqrt(chi_squared))
+
+
+Rule: TypeAlias = Callable[[Float[Array, " n"], Scalar, Scalar], Int[Array, ""]]
+"""From all eigenvalues by magnitude, with their signs, sigma and alpha to k."""
+
+
+def _of_values(choose: Callable[..., Array], eigenvalues: Array, sigma: Any, alpha: Any) -> Array:
+    values = jnp.abs(eigenvalues)
+    return choose(values, sigma=sigma, n=len(values), alpha=alpha)
+
+
+def _released(eigenvalues: Array, sigma: Any, alpha: Any) -> Array:
+    return RULES["paper"](eigenvalues, sigma, alpha) - 1
+
+
+def _rie(eigenvalues: Array, sigma: Any, alpha: Any) -> Array:
+    strengths = rie_strengths(eigenvalues, sigma=sigma)
+    return best_dimension(jnp.abs(eigenvalues), strengths, alpha=alpha)
+
+
+def _ideal(eigenvalues: Array, sigma: Any, alpha: Any) -> Array:
+    strengths = ideal_strengths(eigenvalues, sigma=sigma, alpha=alpha).values
+    return best_dimension(jnp.abs(eigenvalues), strengths, alpha=alpha)
+
+
+RULES: dict[str, Rule] = {
+    "paper": partial(_of_values, paper_dimension),
+    "released": _released,
+    "spiked": partial(_of_values, select_dimension),
+    "rie": _rie,
+    "ideal": _ideal,
+}
+"""How many dimensions to keep, by the name of the rule.
+
+`paper`: the recipe of section 4.1, in closed form; `released`: one less, as in the released code;
+`spiked`: `select_dimension`; `rie` (for alpha = ½) and `ideal`: the smallest loss predicted by
+`rie_strengths` and by `ideal_strengths`. The last three take sigma at its word, and halves of a
+corpus estimate too small a sigma while many pairs are rare (`experiments/known_ideal.py`): then
+they keep too much.
+"""

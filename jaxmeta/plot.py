@@ -1,0 +1,102 @@
+"""All that the library draws. It takes matplotlib: `pip install "jaxmeta[plot]"`."""
+
+import itertools
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxmeta import _checks
+from jaxmeta._files import write_whole
+from jaxmeta.diagnosis import Diagnosis, SourceProfile, shown
+
+__all__ = ["plot_diagnosis"]
+
+
+def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
+    """Draw a diagnosis into one file, whose suffix says which kind: .png, .pdf or .svg.
+
+    Shares of each source in the result, singular values, lengths of rows, agreement of sources
+    with each other and with the result, and the words on which they agree least; the verdict above.
+    """
+    figures = _checks.package("matplotlib.figure", "plot")
+    parts = (*diagnosis.sources, diagnosis.result)
+    figure = figures.Figure(figsize=(15, 9), layout="constrained")
+    grid = figure.add_gridspec(2, 3)
+    _plot_shares(figure.add_subplot(grid[0, :2]), diagnosis.sources)
+    _plot_spectra(figure.add_subplot(grid[0, 2]), parts)
+    names = [part.name for part in parts]
+    _plot_table(figure.add_subplot(grid[1, 0]), names, diagnosis.cka, 1.0)
+    _plot_table(figure.add_subplot(grid[1, 1]), names, diagnosis.pip_distance, 2**0.5)
+    figure.axes[2].set_title("How alike they are: CKA (1 = the same)", loc="left")
+    figure.axes[3].set_title("How far apart: PIP distance at equal norms", loc="left")
+    _plot_words(figure.add_subplot(grid[1, 2]), diagnosis.disagreements)
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(textwrap.fill(diagnosis.verdict, 125), fontsize=13, parse_math=False)
+    with write_whole(path) as part:
+        figure.savefig(part, dpi=130)
+
+
+# Okabe and Ito's palette: distinct to colour-blind readers too.
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999999")
+
+
+def _plot_shares(axes: Any, sources: Sequence[SourceProfile]) -> None:
+    width = 0.8 / len(sources)
+    for j, part in enumerate(sources):
+        at = np.arange(4) + (j - (len(sources) - 1) / 2) * width
+        label = f"{part.name}: rows of length {part.row_norm:.2f} ± {part.row_spread:.2f}"
+        shares = np.array(part[-4:])
+        colour = _COLOURS[j % len(_COLOURS)]
+        bars = axes.bar(at, np.nan_to_num(shares), 0.94 * width, color=colour, label=label)
+        axes.bar_label(bars, [shown(x, "%") for x in shares], padding=2)
+    labels = ("dimensions", "squared norm", "cosine variance", "cosine variance\nat equal norms")
+    axes.set_xticks(range(4), labels)
+    axes.set(yticks=[], xlim=(-0.6, 3.6))
+    axes.axhline(0, color="black", lw=0.8)
+    axes.spines["left"].set_visible(False)
+    axes.margins(y=0.25)
+    axes.set_title("Share of each source in the result", loc="left")
+    _legend(axes, "upper left")
+
+
+def _plot_spectra(axes: Any, parts: Sequence[SourceProfile]) -> None:
+    for j, part in enumerate(parts):
+        last = j == len(parts) - 1
+        style = {"color": "black", "ls": "--"} if last else {"color": _COLOURS[j % len(_COLOURS)]}
+        # What is rounding alone would stretch the axis.
+        kept = part.singular_values[part.singular_values > 1e-6 * part.singular_values[0]]
+        axes.plot(1 + np.arange(len(kept)), kept, lw=2, label=part.name, **style)
+    axes.set(xscale="log", yscale="log", xlabel="direction", ylabel="singular value")
+    axes.set_title("Singular values, after weights", loc="left")
+    _legend(axes, "lower left")
+
+
+def _legend(axes: Any, place: str) -> None:
+    for text in axes.legend(frameon=False, loc=place).get_texts():
+        text.set_parse_math(False)  # names and words may have dollar signs
+
+
+def _plot_table(axes: Any, names: Sequence[str], table: np.ndarray, top: float) -> None:
+    axes.imshow(np.nan_to_num(table), cmap="cividis", vmin=0, vmax=top, aspect="auto")
+    for i, j in itertools.product(range(len(names)), repeat=2):
+        colour = "black" if table[i, j] > 0.55 * top else "white"
+        axes.text(j, i, shown(table[i, j]), ha="center", va="center", color=colour, fontsize=13)
+    axes.set_xticks(range(len(names)), names, parse_math=False)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _plot_words(axes: Any, shown: Sequence[tuple[str | int, float]]) -> None:
+    bars = axes.barh(range(len(shown)), [score for _, score in shown], color="#999999")
+    axes.bar_label(bars, fmt="%.2f", padding=2)
+    labels = [textwrap.shorten(str(word), 24, placeholder="…") for word, _ in shown]
+    axes.set_yticks(range(len(shown)), labels, parse_math=False)
+    axes.set(xticks=[], xmargin=0.12)
+    axes.spines["bottom"].set_visible(False)
+    axes.invert_yaxis()
+    axes.set_title("Words that the sources place most differently", loc="left")

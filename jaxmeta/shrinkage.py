@@ -1,0 +1,265 @@
+r"""Strengths of noisy directions from the whole spectrum, with no assumption about the rank.
+
+`rotation_invariant` (RIE) estimates $\tilde u_i^\top M\tilde u_i$ in closed form, `ideal_strengths`
+estimates $\tilde u_i^\top|M|^{2\alpha}\tilde u_i$ for any exponent and any sign, by deconvolving
+the density of the ideal. Where few values stand out from the noise, see `jaxmeta.noise`. All need
+$\sigma$, and an error in it shows in full.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.linalg import cho_factor, cho_solve
+from jaxtyping import Array, Float
+
+from jaxmeta import _checks
+from jaxmeta._checks import checked
+from jaxmeta._types import Scalar
+from jaxmeta.linalg import distance_to_boundary, matmul, safe_ratio
+from jaxmeta.spectral import power
+
+__all__ = [
+    "Strengths",
+    "complete_spectrum",
+    "ideal_strengths",
+    "rie_strengths",
+    "rotation_invariant",
+    "rotation_invariant_rectangular",
+]
+
+
+class Strengths(NamedTuple):
+    """Estimated strengths of noisy directions."""
+
+    values: Float[Array, " n"]
+    """One for each eigenvalue, in its order."""
+    residual: Float[Array, ""]
+    """How far the density of the ideal is from its optimality conditions."""
+
+
+def _check(eigenvalues: Any, *, sigma: Any, alpha: Any = 0.0, size: int = 2, **_: Any) -> None:
+    _checks.array("eigenvalues", eigenvalues, 1)
+    _checks.positive("sigma", sigma)
+    _checks.scalar("alpha", alpha)
+    _checks.integer("size", size, least=2)
+
+
+@checked(_check)
+def rotation_invariant(eigenvalues: Float[Array, " n"], *, sigma: Scalar) -> Float[Array, " n"]:
+    r"""The best estimate of $\tilde u_i^\top M\tilde u_i$ without knowing any direction (RIE).
+
+    $\xi_i = \mu_i - 2\tau^2 h(\mu_i)$, where $h$ is the real part of the observed spectrum's
+    Stieltjes transform $\frac1n\sum_l 1/(\mu_i - i\eta - \mu_l)$ at $\eta = \sigma$, one level
+    spacing. Takes *all* $n$ eigenvalues of a symmetric signal, with their signs, in any order; use
+    `complete_spectrum` where only the leading ones are known. Assumes Wigner noise, and nothing
+    about the rank. For a signal with negative eigenvalues it estimates $M$, not $|M|$: there
+    `ideal_strengths` is the one for the PIP loss.
+
+    Cost: $O(n^2)$ time, $O(n)$ memory. Reference: `bun16`.
+
+    >>> import jax.numpy as jnp
+    >>> print(f"{rotation_invariant(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5)[0]:.3f}")
+    8.832
+    """
+    sigma = jnp.asarray(sigma, eigenvalues.dtype)
+    real, _ = _stieltjes(eigenvalues, eigenvalues, sigma)
+    return eigenvalues - 2 * sigma**2 * eigenvalues.shape[0] * real
+
+
+@checked(_check, static=("positive",))
+def rie_strengths(
+    eigenvalues: Float[Array, " n"], *, sigma: Scalar, positive: bool = False
+) -> Float[Array, " n"]:
+    r"""Strengths at $\alpha = ½$ by `rotation_invariant`: $\max(\mathrm{sign}(\mu_i)\,\xi_i, 0)$.
+
+    The PIP loss asks for $\tilde u_i^\top|M|\tilde u_i$, which is never negative, so what comes out
+    below 0 is 0. The sign takes $\xi_i$, an estimate of $M$, to one of $|M|$; `positive` says that
+    the ideal has no negative eigenvalues, and then it is left alone. All $n$ eigenvalues are
+    needed.
+
+    >>> import jax.numpy as jnp
+    >>> print(rie_strengths(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5).round(3))
+    [8.832 0.608 0.    0.608]
+    """
+    estimate = rotation_invariant(eigenvalues, sigma=sigma)
+    return jnp.maximum(estimate if positive else jnp.sign(eigenvalues) * estimate, 0)
+
+
+def _check_rectangular(values: Any, *, sigma: Any, n: int, m: int) -> None:
+    _checks.array("values", values, 1)
+    _checks.positive("sigma", sigma)
+    if values.shape[0] != min(n, m):
+        expected = f"all {min(n, m)} singular values of a signal of shape {(n, m)}"
+        do = "use usvt or debias where only the leading ones are known"
+        _checks.fail("values", f"{values.shape[0]} of them", expected, do)
+
+
+@checked(_check_rectangular, static=("n", "m"))
+def rotation_invariant_rectangular(
+    values: Float[Array, " r"], *, sigma: Scalar, n: int, m: int
+) -> Float[Array, " r"]:
+    r"""The best estimate of $\tilde u_i'M\tilde v_i$ for an $n \times m$ signal with iid noise.
+
+    $\xi_i = s_i - 2\sigma^2\,\mathrm{Re}\sum_l \frac{z}{z^2 - s_l^2} - \sigma^2|m - n|/s_i$ at
+    $z = s_i - i\sigma$; all $\min(n, m)$ singular values are needed. It is the best weight of
+    $\tilde u_i\tilde v_i'$ in an estimate of $M$; the PIP loss has $\tilde u_i$ on both sides and
+    asks for another number. Cost: $O(r^2)$. Reference: `benaych23`.
+    """
+    sigma = jnp.asarray(sigma, values.dtype)
+    real, _ = _stieltjes(values, jnp.concatenate([values, -values]), sigma)
+    excess = sigma**2 * float(abs(m - n)) * safe_ratio(jnp.ones_like(values), values)
+    return values - 2 * sigma**2 * values.shape[0] * real - excess
+
+
+def _stieltjes(points: Array, poles: Array, eta: Array) -> tuple[Array, Array]:
+    """Real and imaginary part of the mean of 1 / (point - i eta - pole), a few points at a time."""
+
+    @jax.checkpoint  # so that derivatives need no n x n matrix either
+    def at(point):
+        distance = point - poles
+        weight = 1 / (distance**2 + eta**2)
+        return jnp.mean(distance * weight), eta * jnp.mean(weight)
+
+    return lax.map(at, points, batch_size=128)
+
+
+@checked(_check, static=("positive", "size"))
+def ideal_strengths(
+    eigenvalues: Float[Array, " n"],
+    *,
+    sigma: Scalar,
+    alpha: Scalar,
+    positive: bool = False,
+    size: int = 512,
+) -> Strengths:
+    r"""Strengths $\tilde u_i^\top|M|^{2\alpha}\tilde u_i$ for any exponent and any sign.
+
+    The overlap of a noisy direction with an ideal one depends on their eigenvalues alone,
+    $n\,\mathbb E\langle\tilde u_i, u_l\rangle^2 = K(\mu_i, \lambda_l) =
+    \frac{b_i/(\pi\rho_i)}{(a_i - \lambda_l)^2 + b_i^2}$ with $a_i = \mu_i - \tau^2h_i$,
+    $b_i = \tau^2\pi\rho_i + \eta$ and $h_i + i\pi\rho_i$ the Stieltjes transform of
+    `rotation_invariant`. So $t_i$ is a mean of $|\lambda|^{2\alpha}$ once the density $p$ of the
+    ideal spectrum is known, and that is found as the maximum of $\sum_i\log\sum_l K_{il}p_l$: the
+    overlaps of each ideal direction sum to one, which makes the true density a maximiser. A convex
+    problem, solved by Newton steps on `size` candidates for $\lambda$.
+
+    An isolated eigenvalue is alone in its window of width $\eta$; there the part of $b_i$ that the
+    window adds is faded out (smoothly, by the eigenvalue's share of the window; a choice, not a
+    theorem). Estimates for $\alpha < ½$ rest on the smallest ideal values, which noise hides best,
+    and are the least reliable. `positive` says that the ideal has no negative eigenvalues.
+    Derivatives go through the Newton steps; they are finite and approximate, good to some per cent.
+
+    Cost: $O(n^2 + 40\,n\,\mathrm{size}^2)$. References: `bun16`, `ledoit11`.
+    """
+    sigma, alpha = (jnp.asarray(x, eigenvalues.dtype) for x in (sigma, alpha))
+    n = eigenvalues.shape[0]
+    variance = sigma**2 * n
+    real, imaginary = _stieltjes(eigenvalues, eigenvalues, sigma)
+    share = 1 / (n * sigma * imaginary)
+    centre = eigenvalues - variance * real
+    width = variance * imaginary + sigma * (1 - share) ** 3
+    own = jnp.maximum(centre, 0) if positive else centre
+    candidates = _candidates(own, sigma, size)
+    distance = centre[:, None] - candidates[None, :]
+    kernel = (width / imaginary)[:, None] / (distance**2 + (width**2)[:, None])
+    density, residual = _mixture(kernel, 1e-4 / size)
+
+    def strength(x):
+        return power(jnp.abs(x), 2 * alpha)
+
+    seen = matmul(kernel, density)
+    mean = matmul(kernel, density * strength(candidates)) / jnp.maximum(seen, 1)
+    # What overlaps lack of one, an isolated direction has with its own ideal one.
+    return Strengths(mean + jnp.maximum(1 - seen, 0) * strength(own), residual)
+
+
+def _candidates(own: Array, sigma: Array, size: int) -> Array:
+    """Ideal eigenvalues to choose from: all that are isolated, one per sigma elsewhere, and 0."""
+    ordered = jnp.sort(own)
+    gaps = lax.stop_gradient(jnp.minimum(jnp.diff(ordered), sigma))
+    arc = jnp.concatenate([jnp.zeros(1, own.dtype), jnp.cumsum(gaps)])
+    at = jnp.linspace(0, 1, size - 1, dtype=own.dtype) * arc[-1]
+    right = jnp.clip(jnp.searchsorted(arc, at), 1, own.shape[0] - 1)
+    nearest = jnp.where(at - arc[right - 1] < arc[right] - at, right - 1, right)
+    return jnp.concatenate([ordered[nearest], jnp.zeros(1, own.dtype)])
+
+
+def _mixture(kernel: Array, floor: float, steps: int = 40) -> tuple[Array, Array]:
+    """Weights p > 0 that maximise mean log(K p) - sum p + floor sum log p, by an interior point."""
+    n, size = kernel.shape
+
+    def slopes(p):
+        return 1 - matmul(kernel.T, 1 / matmul(kernel, p)) / n
+
+    def step(_, state):
+        p, dual, target = state
+        ratios = kernel / matmul(kernel, p)[:, None]
+        curvature = matmul(ratios.T, ratios) / n + jnp.diag(dual / p)
+        move = cho_solve(cho_factor(curvature), target / p - slopes(p))
+        dual_move = (target - dual * move) / p - dual
+        reach = jnp.minimum(distance_to_boundary(p, move), distance_to_boundary(dual, dual_move))
+        length = jnp.minimum(1, 0.95 * reach)
+        p, dual = p + length * move, dual + length * dual_move
+        return p, dual, jnp.maximum(0.2 * jnp.dot(p, dual) / size, floor)
+
+    start = jnp.full(size, 1 / size, kernel.dtype)
+    first = jnp.asarray(1 / size, kernel.dtype)
+    p, _, _ = lax.fori_loop(0, steps, step, (start, jnp.ones_like(start), first))
+    return p, jnp.max(jnp.abs(p * slopes(p) - floor))
+
+
+def _check_moments(eigenvalues: Any, *, n: int, trace: Any, square_norm: Any) -> None:
+    _checks.array("eigenvalues", eigenvalues, 1)
+    _checks.integer("n", n, least=eigenvalues.shape[0] + 1)
+    _checks.scalar("trace", trace)
+    _checks.scalar("square_norm", square_norm)
+
+
+@checked(_check_moments, static=("n",))
+def complete_spectrum(
+    eigenvalues: Float[Array, " r"],
+    *,
+    n: int,
+    trace: Scalar,
+    square_norm: Scalar,
+) -> Float[Array, " n"]:
+    r"""All $n$ eigenvalues: the leading ones as given, the others made up to fit two moments.
+
+    `eigenvalues` are those of largest magnitude, by magnitude, with their signs; `trace` is
+    $\mathrm{tr}\,\tilde M$ and `square_norm` is $\|\tilde M\|_F^2$, both cheap to know. The others
+    are placed at the quantiles of a semicircle that has their mean and variance and is cut at the
+    smallest magnitude known. Good where the leading eigenvalues reach into the edge of the noise;
+    the farther into it they reach the less is left to make up. To differentiation the made-up ones
+    are constants.
+
+    Cost: $O(n)$.
+    """
+    top = eigenvalues
+    trace, square_norm = (jnp.asarray(x, top.dtype) for x in (trace, square_norm))
+    rest = n - top.shape[0]
+    mean = (trace - jnp.sum(top)) / rest
+    tiny = jnp.finfo(top.dtype).tiny
+    variance = jnp.maximum((square_norm - jnp.sum(top**2)) / rest - mean**2, tiny)
+    cut = jnp.maximum(jnp.abs(top[-1]) - jnp.abs(mean), jnp.sqrt(tiny))
+    grid = jnp.linspace(-1, 1, 2001, dtype=top.dtype)
+
+    def density(radius):
+        x = grid * jnp.minimum(radius, cut)
+        return x, jnp.sqrt(jnp.maximum(radius**2 - x**2, 0))
+
+    def halve(_, bracket):
+        low, high = bracket
+        middle = jnp.sqrt(low * high)
+        x, weight = density(middle)
+        narrow = jnp.sum(x**2 * weight) < variance * jnp.sum(weight)
+        return jnp.where(narrow, middle, low), jnp.where(narrow, high, middle)
+
+    deviation = jnp.sqrt(variance)
+    low, high = lax.fori_loop(0, 60, halve, (deviation, 100 * (cut + deviation)))
+    x, weight = density(jnp.sqrt(low * high))
+    mass = jnp.concatenate([jnp.zeros(1, top.dtype), jnp.cumsum((weight[1:] + weight[:-1]) / 2)])
+    quantiles = (jnp.arange(rest, dtype=top.dtype) + 0.5) / rest
+    made_up = mean + jnp.interp(quantiles * mass[-1], mass, x)
+    return jnp.concatenate([top, lax.stop_gradient(made_up)])

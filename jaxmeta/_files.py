@@ -4,8 +4,11 @@ A file gets a name of its own first, in the same folder, and takes its place onl
 is written. A full disk or an interruption leaves what was there before.
 """
 
+import bz2
 import dataclasses
+import gzip
 import hashlib
+import io
 import json
 import secrets
 import zipfile
@@ -17,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["DAMAGED_ARCHIVE", "Cache", "digest", "write_whole"]
+__all__ = ["DAMAGED_ARCHIVE", "Cache", "digest", "intact", "opened", "write_whole"]
 
 DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError)
 """What reading a truncated, damaged or foreign .npz file may raise."""
@@ -56,6 +59,39 @@ def digest(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def opened(path: Path, raw: io.BufferedIOBase) -> Iterator[tuple[str, io.BufferedIOBase]]:
+    """Names and contents of the texts in a file."""
+    kind = path.suffix.lower()
+    if kind == ".zip":
+        with intact(path):
+            archive = zipfile.ZipFile(raw)
+        for member in archive.infolist():
+            if not member.is_dir():
+                with intact(path):
+                    file = archive.open(member)
+                yield f"{path.name}/{member.filename}", file  # type: ignore[misc]
+    elif kind == ".gz":
+        yield path.name, gzip.GzipFile(fileobj=raw)
+    elif kind == ".bz2":
+        yield path.name, bz2.BZ2File(raw)
+    else:
+        yield path.name, raw
+
+
+@contextmanager
+def intact(path: Path) -> Iterator[None]:
+    """Say so if compressed data is damaged. Faults of the disk have a number and pass."""
+    try:
+        yield
+    except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(
+            f"{path}: got data that ends early or does not unpack ({error}), expected a whole "
+            "file; it is truncated or damaged: fetch it again."
+        ) from error
+
+
 @dataclasses.dataclass(frozen=True)
 class Cache:
     """Arrays kept in a folder, each under the settings that it depends on."""
@@ -72,13 +108,24 @@ class Cache:
         """
         if self.folder is None:
             return make()
-        settings = json.dumps(key, sort_keys=True).encode()
-        path = self.folder / f"{stage}-{hashlib.sha256(settings).hexdigest()[:20]}.npz"
+        arrays = self.find(stage, key)
+        if arrays is None:
+            arrays = make()
+            with write_whole(_place(self.folder, stage, key)) as part:
+                np.savez(part, **arrays)  # type: ignore[arg-type]
+        return arrays
+
+    def find(self, stage: str, key: dict[str, Any]) -> dict[str, np.ndarray] | None:
+        """The arrays kept under these settings, or None if there are none that can be read."""
+        if self.folder is None:
+            return None
         try:
-            with path.open("rb") as file, np.load(file) as stored:
+            with _place(self.folder, stage, key).open("rb") as file, np.load(file) as stored:
                 return dict(stored)
         except (FileNotFoundError, *DAMAGED_ARCHIVE):
-            arrays = make()
-        with write_whole(path) as part:
-            np.savez(part, **arrays)  # type: ignore[arg-type]
-        return arrays
+            return None
+
+
+def _place(folder: Path, stage: str, key: dict[str, Any]) -> Path:
+    settings = json.dumps(key, sort_keys=True).encode()
+    return folder / f"{stage}-{hashlib.sha256(settings).hexdigest()[:20]}.npz"

@@ -110,9 +110,13 @@ def same(found):
 
 def test_cache(tmp_path):
     make, cache = Maker(), _files.Cache(tmp_path / "cache")
+    assert cache.find("stage", {"a": 1, "b": [2.5]}) is None
     for key in ({"a": 1, "b": [2.5]}, {"b": [2.5], "a": 1}):
         same(cache.arrays("stage", key, make))
+        same(cache.find("stage", key))
     assert make.calls == 1
+    assert cache.find("stage", {"a": 2}) is None
+    assert cache.find("other", key) is None
     (file,) = (tmp_path / "cache").iterdir()
     key = hashlib.sha256(b'{"a": 1, "b": [2.5]}').hexdigest()[:20]
     assert file.name == f"stage-{key}.npz"
@@ -125,6 +129,7 @@ def test_no_cache():
     make = Maker()
     for _ in range(2):
         same(_files.Cache(None).arrays("stage", {}, make))
+        assert _files.Cache(None).find("stage", {}) is None
     assert make.calls == 2
 
 
@@ -134,6 +139,7 @@ def test_a_damaged_cache_is_made_anew(tmp_path, length):
     cache.arrays("stage", {}, make)
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[:length])
+    assert cache.find("stage", {}) is None
     for _ in range(2):
         same(cache.arrays("stage", {}, make))
     assert make.calls == 2

@@ -51,10 +51,9 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxmeta import _checks
-from jaxmeta._files import write_whole
+from jaxmeta._files import intact, opened, write_whole
 from jaxmeta.files import _decimal
 from jaxmeta.progress import Progress, silent
-from jaxmeta.text.corpus import _intact, _opened
 
 __all__ = [
     "DuplicateWords",
@@ -298,7 +297,7 @@ def _cast(rows: np.ndarray, dtype: np.dtype | None, where: Callable[[int], str])
 def _unpacked(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
     """Contents of a file, packed or not, and a function for the fraction of it that is read."""
     with path.open("rb") as raw:
-        texts = list(itertools.islice(_opened(path, raw), 2))
+        texts = list(itertools.islice(opened(path, raw), 2))
         if len(texts) != 1:
             got = "several files" if texts else "no file"
             _fail(str(path), got, "an archive with one", "unpack the one that is wanted")
@@ -310,7 +309,7 @@ def _line_blocks(path: Path, file: Any) -> Iterator[bytes]:
     """Blocks of whole lines, each with its end."""
     rest, more = b"", b"more"
     while more:
-        with _intact(path):
+        with intact(path):
             more = file.read(BLOCK)
         cut = more.rfind(b"\n") + 1
         if cut:
@@ -455,7 +454,7 @@ def _read_binary(path: Path, limit: int) -> _Blocks:
     with _unpacked(path) as (file, done):
 
         def read(size: int) -> bytes:
-            with _intact(path):
+            with intact(path):
                 return file.read(size)
 
         buffer = read(BLOCK)
@@ -504,7 +503,7 @@ def _at_offset(path: Path, offset: int, places: list[int], i: int) -> str:
 
 
 def _read_npz(path: Path, limit: int) -> _Blocks:
-    with path.open("rb") as raw, _intact(path):
+    with path.open("rb") as raw, intact(path):
         archive = zipfile.ZipFile(raw)
         names = archive.namelist()
         if not {"words.npy", "vectors.npy"} <= set(names):

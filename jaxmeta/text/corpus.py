@@ -8,26 +8,22 @@ which words stand near which.
 Everything here runs on the host.
 """
 
-import bz2
 import codecs
 import collections
 import dataclasses
 import glob
-import gzip
 import io
 import math
 import os
 import re
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxmeta import _checks
+from jaxmeta._files import intact, opened
 from jaxmeta.progress import Progress
 
 __all__ = [
@@ -221,7 +217,7 @@ def read_tokens(
     for path in paths:
         empty = True
         with path.open("rb") as raw:
-            for name, file in _opened(path, raw):
+            for name, file in opened(path, raw):
                 opening = True
                 for piece in _pieces(file, path.parent / name, corpus.encoding):
                     tokens = _tokens(corpus, piece, gap)
@@ -271,25 +267,6 @@ def paths_of(path: str | Path | Sequence[str | Path]) -> list[Path]:
     return files
 
 
-def _opened(path: Path, raw: io.BufferedIOBase) -> Iterator[tuple[str, io.BufferedIOBase]]:
-    """Names and contents of the texts in a file."""
-    kind = path.suffix.lower()
-    if kind == ".zip":
-        with _intact(path):
-            archive = zipfile.ZipFile(raw)
-        for member in archive.infolist():
-            if not member.is_dir():
-                with _intact(path):
-                    file = archive.open(member)
-                yield f"{path.name}/{member.filename}", file  # type: ignore[misc]
-    elif kind == ".gz":
-        yield path.name, gzip.GzipFile(fileobj=raw)
-    elif kind == ".bz2":
-        yield path.name, bz2.BZ2File(raw)
-    else:
-        yield path.name, raw
-
-
 def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]:
     """Text cut at white space."""
     # A mark of the byte order at the start is no part of the first word.
@@ -297,7 +274,7 @@ def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]
     decoder = codecs.getincrementaldecoder("utf-8-sig" if exact == "utf-8" else exact)()
     block, rest, read = b"more", "", 0
     while block:
-        with _intact(path):
+        with intact(path):
             block = file.read(PIECE)
         read += len(block)
         try:
@@ -327,17 +304,3 @@ def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]
             )
         if text := text[: len(text) - len(rest)]:
             yield text
-
-
-@contextmanager
-def _intact(path: Path) -> Iterator[None]:
-    """Say so if compressed data is damaged. Faults of the disk have a number and pass."""
-    try:
-        yield
-    except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise ValueError(
-            f"{path}: got data that ends early or does not unpack ({error}), expected a whole "
-            "file; it is truncated or damaged: fetch it again."
-        ) from error

@@ -412,7 +412,7 @@ def test_only_the_start_of_a_stream_is_read(tmp_path, monkeypatch):
             return (b"a 1 2\nb 3 4\n" * size)[:size]
 
     stream = Endless()
-    monkeypatch.setattr(module, "_opened", lambda *_: iter([("v", stream)]))
+    monkeypatch.setattr(module, "opened", lambda *_: iter([("v", stream)]))
     path = tmp_path / "v.txt"
     path.write_bytes(b"")
     assert read_vectors(path, limit=2).words == ("a", "b")

@@ -1,9 +1,9 @@
 """Evaluation of word vectors: `evaluate(vectors, tasks)` gives a score for each task.
 
-`datasets` reads the data sets, `similarity`, `analogy`, `sentence` and `tagging` score vectors on
-them, and `scores` says how certain a score is and whether two differ. Vectors are whatever
-`jaxmeta.as_vectors` takes. Scores come with the number of items that could be scored: methods are
-comparable on the same items alone, so pass `vocabulary=common_words(first, second, ...)`.
+`datasets` reads the data sets. `word_similarity`, `analogies`, `sentences` and `taggers` score
+vectors on them, and `scores` says how certain a score is and whether two differ. Vectors are what
+`jaxmeta.files.as_vectors` takes. Methods are comparable on the same items alone, and each score
+says how many it is of: pass `vocabulary=common_words(first, second, ...)`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -14,10 +14,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxmeta.evaluate.analogy import analogy as analogy
-from jaxmeta.evaluate.analogy import paper_cos_add as paper_cos_add
-from jaxmeta.evaluate.analogy import three_cos_add as three_cos_add
-from jaxmeta.evaluate.analogy import three_cos_mul as three_cos_mul
+from jaxmeta.evaluate.analogies import analogy as analogy
+from jaxmeta.evaluate.analogies import paper_cos_add as paper_cos_add
+from jaxmeta.evaluate.analogies import three_cos_add as three_cos_add
+from jaxmeta.evaluate.analogies import three_cos_mul as three_cos_mul
 from jaxmeta.evaluate.datasets import DATASETS as DATASETS
 from jaxmeta.evaluate.datasets import LabelledSentences as LabelledSentences
 from jaxmeta.evaluate.datasets import MissingData as MissingData
@@ -35,14 +35,14 @@ from jaxmeta.evaluate.scores import fisher_test as fisher_test
 from jaxmeta.evaluate.scores import outside_interval as outside_interval
 from jaxmeta.evaluate.scores import paired_bootstrap as paired_bootstrap
 from jaxmeta.evaluate.scores import proportion_interval as proportion_interval
-from jaxmeta.evaluate.sentence import centroids as centroids
-from jaxmeta.evaluate.sentence import entailment as entailment
-from jaxmeta.evaluate.sentence import relatedness as relatedness
-from jaxmeta.evaluate.sentence import sentiment as sentiment
-from jaxmeta.evaluate.sentence import sts as sts
-from jaxmeta.evaluate.similarity import common_words as common_words
-from jaxmeta.evaluate.similarity import similarity as similarity
-from jaxmeta.evaluate.tagging import tagging as tagging
+from jaxmeta.evaluate.sentences import centroids as centroids
+from jaxmeta.evaluate.sentences import entailment as entailment
+from jaxmeta.evaluate.sentences import relatedness as relatedness
+from jaxmeta.evaluate.sentences import sentiment as sentiment
+from jaxmeta.evaluate.sentences import sts as sts
+from jaxmeta.evaluate.taggers import tagging as tagging
+from jaxmeta.evaluate.word_similarity import common_words as common_words
+from jaxmeta.evaluate.word_similarity import similarity as similarity
 from jaxmeta.files.vectors import as_vectors
 from jaxmeta.progress import Progress, silent
 

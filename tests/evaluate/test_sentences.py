@@ -9,10 +9,10 @@ import pytest
 import scipy.stats
 from helpers import DTYPE, EPS
 
-from jaxmeta.evaluate import sentence
+from jaxmeta.evaluate import sentences as module
 from jaxmeta.evaluate.datasets import LabelledSentences, SentencePairs, load
 from jaxmeta.evaluate.scores import correlation_interval, proportion_interval
-from jaxmeta.evaluate.sentence import centroids, entailment, relatedness, sentiment, sts
+from jaxmeta.evaluate.sentences import centroids, entailment, relatedness, sentiment, sts
 from jaxmeta.files.vectors import Vectors, read_vectors
 
 WORDS = tuple(f"w{i}" for i in range(60))
@@ -99,7 +99,7 @@ def test_vectors_with_nan():
 @pytest.mark.parametrize("folds", [2, 5])
 def test_nested_folds(rng, folds):
     labels = rng.permutation(np.repeat([0, 1, 2], [50, 31, 7]))
-    outer, masks = sentence._nested_folds(labels, folds, np.random.default_rng(3))
+    outer, masks = module._nested_folds(labels, folds, np.random.default_rng(3))
     for label in range(3):
         sizes = np.bincount(outer[labels == label], minlength=folds)
         assert np.ptp(sizes) <= 1
@@ -133,16 +133,16 @@ def test_sentiment_is_nested_cross_validation(rng, vectors, classes):
         model = linear_model.LogisticRegression(C=1 / (strength * train.sum()), max_iter=10_000)
         return model.fit(x[train], data.labels[train]).predict(x[held]) == data.labels[held]
 
-    _, masks = sentence._nested_folds(data.labels, 3, np.random.default_rng(5))
+    _, masks = module._nested_folds(data.labels, 3, np.random.default_rng(5))
     expected = np.zeros(200, bool)
     for fold in range(3):
         rest = masks[fold, -1]
         hits = [
             sum(right(mask, rest & ~mask, strength).sum() for mask in masks[fold, :-1])
-            for strength in sentence.STRENGTHS
+            for strength in module.STRENGTHS
         ]
         best = max(range(4), key=lambda i: (hits[i], i))
-        expected[~rest] = right(rest, ~rest, sentence.STRENGTHS[best])
+        expected[~rest] = right(rest, ~rest, module.STRENGTHS[best])
     score = sentiment(vectors, data, folds=3, seed=5)
     assert np.sum(score.items != expected) <= 2  # some are all but undecided
     assert score.value == score.items.mean() > 1.3 / classes
@@ -181,8 +181,8 @@ def test_sentiment_of_one_dimension_that_says_nothing(rng):
 
 
 def test_unfinished_fits_are_reported(rng, vectors, monkeypatch):
-    few = functools.partial(sentence.logistic_regression, steps=1)
-    monkeypatch.setattr(sentence, "logistic_regression", few)
+    few = functools.partial(module.logistic_regression, steps=1)
+    monkeypatch.setattr(module, "logistic_regression", few)
     with pytest.warns(RuntimeWarning, match="opinions: got a gradient of .* after 1 steps"):
         sentiment(vectors, opinions(rng, vectors), seed=0)
     with pytest.warns(RuntimeWarning, match="pairs-E: got a gradient of .* after 1 steps"):
@@ -240,7 +240,7 @@ def test_entailment_is_softmax_regression(rng, vectors):
         linear_model.LogisticRegression(C=1 / (150 * strength), max_iter=100_000).fit(
             x[train], data.labels[train]
         )
-        for strength in sentence.STRENGTHS
+        for strength in module.STRENGTHS
     ]
     hits = [np.sum(model.predict(x[dev]) == data.labels[dev]) for model in models]
     best = max(range(4), key=lambda i: (hits[i], i))
@@ -267,7 +267,7 @@ def test_relatedness_is_softmax_regression_on_two_classes_in_part(rng, vectors, 
     classes = np.concatenate([below[train], np.minimum(below[train] + 1, scale[1])])
     upper = (data.scores - below)[train]
     guesses = []
-    for strength in sentence.STRENGTHS:
+    for strength in module.STRENGTHS:
         model = linear_model.LogisticRegression(C=1 / (150 * strength), max_iter=100_000)
         model.fit(rows, classes, sample_weight=np.concatenate([1 - upper, upper]))
         guesses.append(model.predict_proba(x) @ model.classes_)

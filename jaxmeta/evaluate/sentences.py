@@ -39,7 +39,7 @@ from jaxmeta.evaluate.scores import (
     lookup,
     proportion_interval,
 )
-from jaxmeta.evaluate.similarity import _cosines
+from jaxmeta.evaluate.word_similarity import _cosines
 from jaxmeta.files.vectors import as_vectors
 from jaxmeta.progress import Progress, silent
 

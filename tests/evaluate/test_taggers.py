@@ -1,6 +1,5 @@
 """The tagger against a loop over tokens in NumPy, and what it can and cannot learn."""
 
-import importlib
 import os
 from pathlib import Path
 
@@ -13,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax.test_util import check_grads
 
+from jaxmeta.evaluate import taggers as module
 from jaxmeta.evaluate.datasets import TaggedText, load
 from jaxmeta.evaluate.scores import proportion_interval
+from jaxmeta.evaluate.taggers import tagging
 from jaxmeta.files.vectors import Vectors, read_vectors
 from jaxmeta.progress import silent
-
-module = importlib.import_module("jaxmeta.evaluate.tagging")  # its name is that of the function
-tagging = module.tagging
 
 KEY = jax.random.key(0)
 K, UNITS, TAGS, WORDS = 3, 2, 4, 6

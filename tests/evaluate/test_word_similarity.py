@@ -13,7 +13,7 @@ from hypothesis import given
 
 from jaxmeta.evaluate.datasets import WordPairs
 from jaxmeta.evaluate.scores import correlation_interval
-from jaxmeta.evaluate.similarity import common_words, similarity
+from jaxmeta.evaluate.word_similarity import common_words, similarity
 from jaxmeta.files.vectors import Vectors, read_vectors, to_gensim
 
 pytestmark = pytest.mark.skipif(

@@ -1,6 +1,5 @@
 """Analogies against dense formulas in float64 and gensim; blocks, ties and what is left out."""
 
-import importlib
 import os
 import pathlib
 
@@ -10,13 +9,13 @@ from helpers import EPS, IN_64_BIT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jaxmeta.evaluate import analogies as module
+from jaxmeta.evaluate.analogies import analogy
 from jaxmeta.evaluate.datasets import Questions
 from jaxmeta.evaluate.scores import proportion_interval
-from jaxmeta.evaluate.similarity import common_words
+from jaxmeta.evaluate.word_similarity import common_words
 from jaxmeta.files.vectors import Vectors, read_vectors, to_gensim
 
-module = importlib.import_module("jaxmeta.evaluate.analogy")  # the function has its name
-analogy = module.analogy
 RULES = (module.three_cos_add, module.paper_cos_add, module.three_cos_mul)
 
 

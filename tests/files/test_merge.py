@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxmeta import Vectors, align, concatenate, merge_files, read_vectors, write_vectors
-from jaxmeta.files import vectors as module
+from jaxmeta.files import _blocks
 
 pytestmark = pytest.mark.skipif(
     jax.config.jax_enable_x64, reason="the host's work is the same; the 32-bit leg runs these"
@@ -32,7 +32,7 @@ def paths(tmp_path):
 @pytest.mark.parametrize("weights", [None, BY_SOURCE, BY_DIMENSION])
 def test_as_by_arrays(paths, monkeypatch, weights, vocabulary, suffix, block):
     pytest.importorskip("safetensors")
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(_blocks, "BLOCK", block)
     out = paths[0].with_name(f"out.{suffix}")
     coverage = merge_files(paths, out, weights=weights, vocabulary=vocabulary)
     whole = align((FIRST, SECOND), vocabulary=vocabulary, names=[str(path) for path in paths])
@@ -65,7 +65,7 @@ def test_progress(paths):
 
 
 def test_memory_is_that_of_the_sources(tmp_path, rng, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 1 << 14)
+    monkeypatch.setattr(_blocks, "BLOCK", 1 << 14)
     words = [f"w{i}" for i in range(2_000)]
     paths = [tmp_path / "first.npy", tmp_path / "second.npy"]
     for path in paths:

@@ -4,6 +4,7 @@ import bz2
 import decimal
 import fractions
 import gzip
+import importlib
 import importlib.util
 import io
 import json
@@ -21,7 +22,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxmeta.files import vectors as module
+from jaxmeta.files import _blocks, _text
 from jaxmeta.files.vectors import (
     DuplicateWords,
     Vectors,
@@ -175,7 +176,7 @@ def test_text_has_the_fewest_digits(dtype, rng):
     bits = rng.integers(0, 2 ** (8 * np.dtype(dtype).itemsize), 5000, dtype=np.uint64)
     numbers = bits.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
     numbers = np.concatenate([numbers[np.isfinite(numbers)], rng.normal(size=5000).astype(dtype)])
-    text = module._text_lines(["w"], numbers[None]).decode().split()[1:]
+    text = _text.text_lines(["w"], numbers[None]).decode().split()[1:]
     for written, number in zip(text, numbers, strict=True):
         digits = len(decimal.Decimal(written).normalize().as_tuple().digits)
         least = decimal.Decimal(np.format_float_scientific(number)).normalize().as_tuple().digits
@@ -270,7 +271,7 @@ ROWS = ("a", "b"), [[1, 2.5], [-3, 0]]
 )
 @pytest.mark.parametrize("block", [1, 7, 1 << 18])
 def test_text_of_others(file, monkeypatch, text, block):
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(_blocks, "BLOCK", block)
     same(read_vectors(file(text)), Vectors(ROWS[0], np.array(ROWS[1], np.float32)))
 
 
@@ -337,7 +338,7 @@ def test_parts_of_every_format(tmp_path, monkeypatch, rng, suffix, block):
     words = tuple(f"w{i}" for i in range(50))
     given = Vectors(words, rng.integers(-99, 99, size=(50, 3)).astype(np.float32) / 8)
     write_vectors(tmp_path / f"v{suffix}", given)
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(_blocks, "BLOCK", block)
     seen = []
     progress = lambda stage, fraction: seen.append((stage, fraction))  # noqa: E731
     same(read_vectors(tmp_path / f"v{suffix}", progress=progress), given)
@@ -374,7 +375,7 @@ def peak(function):
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".bin", ".npz", ".npy", SAFETENSORS])
 def test_memory_grows_with_what_is_kept(tmp_path, monkeypatch, rng, suffix):
-    monkeypatch.setattr(module, "BLOCK", 1 << 12)
+    monkeypatch.setattr(_blocks, "BLOCK", 1 << 12)
     peaks = []
     for n in (2_000, 16_000):
         words = [f"w{i}" for i in range(n)]
@@ -393,7 +394,7 @@ def test_memory_grows_with_what_is_kept(tmp_path, monkeypatch, rng, suffix):
 
 
 def test_memory_of_whole_files(tmp_path, monkeypatch, rng):
-    monkeypatch.setattr(module, "BLOCK", 1 << 14)
+    monkeypatch.setattr(_blocks, "BLOCK", 1 << 14)
     peaks, words = [], [f"{i:05}" for i in range(20_000)]
     for n in (5_000, 20_000):
         write_vectors(tmp_path / "v.txt", (words[:n], rng.integers(-9, 9, size=(n, 50)) / 2))
@@ -412,12 +413,12 @@ def test_only_the_start_of_a_stream_is_read(tmp_path, monkeypatch):
             return (b"a 1 2\nb 3 4\n" * size)[:size]
 
     stream = Endless()
-    monkeypatch.setattr(module, "opened", lambda *_: iter([("v", stream)]))
+    monkeypatch.setattr(_blocks, "opened", lambda *_: iter([("v", stream)]))
     path = tmp_path / "v.txt"
     path.write_bytes(b"")
     assert read_vectors(path, limit=2).words == ("a", "b")
     assert read_vectors(path, vocabulary=["b"]).words == ("b",)
-    assert stream.read_so_far <= 2 * module.BLOCK
+    assert stream.read_so_far <= 2 * _blocks.BLOCK
 
 
 # Word lists and metadata
@@ -473,7 +474,7 @@ def test_packages_that_are_missing(tmp_path, monkeypatch):
     def absent(asked):
         raise ImportError(asked)
 
-    monkeypatch.setattr(module.importlib, "import_module", absent)
+    monkeypatch.setattr(importlib, "import_module", absent)
     path = tmp_path / "v.safetensors"
     write_vectors(path, SMALL)  # needs none
     message = r"safetensors: .*pip install 'jaxmeta\[io\]'"
@@ -518,7 +519,7 @@ def test_packages_that_are_missing(tmp_path, monkeypatch):
 )
 @pytest.mark.parametrize("block", [3, 1 << 18])
 def test_wrong_text(file, monkeypatch, text, message, block):
-    monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(_blocks, "BLOCK", block)
     path = file(text)
     rejected(rf"v\.txt:? ?.*{message}", read_vectors, path)
     path = file(gzip.compress(text.encode()), "v.txt.gz")
@@ -550,7 +551,7 @@ def test_truncated_binary(tmp_path, monkeypatch, length, block):
     write_vectors(tmp_path / "v.bin", SMALL)
     path = tmp_path / "cut.bin"
     path.write_bytes((tmp_path / "v.bin").read_bytes()[:length])
-    monkeypatch.setattr(module, "BLOCK", max(block, 4))
+    monkeypatch.setattr(_blocks, "BLOCK", max(block, 4))
     rejected(r"cut\.bin(: offset \d+)?: got .*(fetch it again|pass format=)", read_vectors, path)
 
 
@@ -567,7 +568,7 @@ def test_wrong_binary(file):
 
 
 def test_binary_without_spaces_is_given_up(file, monkeypatch):
-    monkeypatch.setattr(module, "LONGEST", 100)
+    monkeypatch.setattr(_blocks, "LONGEST", 100)
     path = file(b"9 1\n" + b"x" * 2_000_000, "v.bin")
     rejected("offset 4: got 0 rows, and then its end or no word", read_vectors, path)
     path = file(b"x" * 2_000_000)
@@ -711,7 +712,7 @@ def test_matrices_that_cannot_be_written(tmp_path):
     "suffix", [".txt", ".txt.gz", ".txt.zip", ".bin", ".npz", ".npy", ".safetensors"]
 )
 def test_an_interruption_leaves_what_was_there(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(module, "BLOCK", 8)
+    monkeypatch.setattr(_blocks, "BLOCK", 8)
     path = tmp_path / f"v{suffix}"
     write_vectors(path, SMALL)
     before = {found.name: found.read_bytes() for found in tmp_path.iterdir()}
@@ -739,7 +740,7 @@ def test_the_same_vectors_are_the_same_bytes_and_anyone_may_read_them(tmp_path, 
 
 
 def test_progress_of_writing(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "BLOCK", 8)
+    monkeypatch.setattr(_blocks, "BLOCK", 8)
     seen = []
     write_vectors(tmp_path / "v.txt", SMALL, progress=lambda *now: seen.append(now))
     assert seen == [("vectors", 0.0), ("vectors", 1 / 3), ("vectors", 2 / 3), ("vectors", 1.0)]

@@ -1,0 +1,158 @@
+"""Blocks of words and rows, and what readers and writers of every format share."""
+
+import bz2
+import gzip
+import itertools
+import re
+import zipfile
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from jaxmeta._checks import fail
+from jaxmeta._files import intact, opened
+
+__all__ = [
+    "BLOCK",
+    "DTYPES",
+    "HEADER",
+    "LONGEST",
+    "Block",
+    "Blocks",
+    "by_rows",
+    "cast",
+    "float_dtype",
+    "line_blocks",
+    "listed",
+    "packing",
+    "unpacked",
+]
+
+BLOCK = 1 << 18  # bytes read at a time: what is made of them stays in the processor's cache
+LONGEST = 1 << 24  # bytes of a line, or of a word
+DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
+HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d+) (\d+)[ \r]*\n")
+
+
+class Block(NamedTuple):
+    words: Sequence[bytes | str]
+    rows: Callable[[np.ndarray], np.ndarray]  # the matrix of some of them, by place
+    where: Callable[[int], str]  # file and line, offset or row of one of them
+    done: float
+
+
+Blocks: TypeAlias = Generator[Block, None, None]
+
+
+def float_dtype(name: str, dtype: Any) -> np.dtype:
+    found = np.dtype(dtype)
+    if found.newbyteorder("=") not in map(np.dtype, DTYPES.values()):
+        fail(name, f"dtype {found}", "float16, float32 or float64", "cast to one of these")
+    return found.newbyteorder("=")
+
+
+def cast(rows: np.ndarray, dtype: np.dtype | None, where: Callable[[int], str]) -> np.ndarray:
+    """Rows in another dtype, all of them finite."""
+    with np.errstate(over="ignore"):
+        cast = rows.astype(
+            float_dtype(where(0), rows.dtype) if dtype is None else dtype, copy=False
+        )
+    if not np.isfinite(cast).all():
+        i, j = np.argwhere(~np.isfinite(cast))[0].tolist()
+        remedy = "remove or repair that row"
+        if np.isfinite(rows[i, j]):
+            remedy = "pass dtype=np.float64, or scale the vectors"
+        fail(where(i), f"{rows[i, j]} in column {j}", f"finite numbers of {cast.dtype}", remedy)
+    return cast
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
+    """Contents of a file, packed or not, and a function for the fraction of it that is read."""
+    with path.open("rb") as raw:
+        texts = list(itertools.islice(opened(path, raw), 2))
+        if len(texts) != 1:
+            got = "several files" if texts else "no file"
+            fail(str(path), got, "an archive with one", "unpack the one that is wanted")
+        size = max(path.stat().st_size, 1)
+        yield texts[0][1], lambda: raw.tell() / size
+
+
+@contextmanager
+def packing(path: Path, part: Path) -> Iterator[Any]:
+    """A file to write to, packed as the name of `path` says. The same content, the same bytes."""
+    with ExitStack() as stack:
+        raw = stack.enter_context(part.open("wb"))
+        match path.suffix.lower():
+            case ".gz":
+                yield stack.enter_context(gzip.GzipFile("", "wb", 6, raw, mtime=0))
+            case ".bz2":
+                yield stack.enter_context(bz2.BZ2File(raw, "wb"))
+            case ".zip":
+                archive = stack.enter_context(zipfile.ZipFile(raw, "w"))
+                member = zipfile.ZipInfo(path.stem)
+                member.compress_type = zipfile.ZIP_DEFLATED
+                yield stack.enter_context(archive.open(member, "w", force_zip64=True))
+            case _:
+                yield raw
+
+
+def line_blocks(path: Path, file: Any) -> Iterator[bytes]:
+    """Blocks of whole lines, each with its end."""
+    rest, more = b"", b"more"
+    while more:
+        with intact(path):
+            more = file.read(BLOCK)
+        cut = more.rfind(b"\n") + 1
+        if cut:
+            yield rest + more[:cut]
+            rest = b""
+        rest += more[cut:]
+        if len(rest) > LONGEST:
+            fail(str(path), f"{len(rest)} bytes without a new line", "text", "pass format=")
+    if rest:
+        yield rest + b"\n"
+
+
+def listed(path: Path, words: Any) -> Generator[Any, None, None]:
+    """Words from a list, or from the file that is given or stands beside another."""
+    if words is not None and not isinstance(words, str | Path):
+        yield from words
+        return
+    place = path.with_suffix(".words.txt") if words is None else Path(words)
+    if not place.is_file():
+        remedy = "pass words=, a list or a file with one word on each line"
+        fail(str(path), f"no word list {place}", "one beside it", remedy)
+    with unpacked(place) as (file, _):
+        for block in line_blocks(place, file):
+            lines = block[:-1].split(b"\n")
+            yield from (line.removesuffix(b"\r") for line in lines) if b"\r" in block else lines
+
+
+def by_rows(
+    path: Path,
+    words: Iterator[Any],
+    shape: Sequence[int],
+    dtype: np.dtype,
+    take: Callable[[int, int], np.ndarray],
+    limit: int,
+) -> Iterator[Block]:
+    """Blocks of a matrix and of the words that go with it."""
+    if len(shape) != 2 or 0 in shape:
+        fail(str(path), f"shape {tuple(shape)}", "a matrix", "save one with a row for each word")
+    rows, columns = shape
+    float_dtype(str(path), dtype)
+    step, stop = max(1, BLOCK // (columns * dtype.itemsize)), min(rows, limit)
+    remedy = "words and rows must go together: save both again"
+    for i in range(0, stop, step):
+        j = min(i + step, stop)
+        some = list(itertools.islice(words, j - i))
+        if len(some) < j - i:
+            fail(str(path), f"{i + len(some)} words", f"{rows}, one for each row", remedy)
+        where = lambda place, i=i: f"{path}: row {i + place}, from 0"  # noqa: E731
+        yield Block(some, take(i, j).__getitem__, where, j / stop)
+    if stop == rows and (more := sum(1 for _ in words)):
+        fail(str(path), f"{rows + more} words", f"{rows}, one for each row", remedy)

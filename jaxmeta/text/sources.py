@@ -16,50 +16,44 @@ they hold, not by their names.
 """
 
 import dataclasses
-import functools
 import hashlib
-import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse
 from jaxtyping import Array, Float
 from scipy.sparse import csr_array
 
 from jaxmeta import _checks, _files
 from jaxmeta.dimension import RULES
-from jaxmeta.eigen import Density, Eigenpairs, eigenvalue_density, leading_eigenpairs, multiply_by
-from jaxmeta.noise import noise_std, usvt_rank
+from jaxmeta.noise import usvt_rank
 from jaxmeta.progress import Progress, silent
 from jaxmeta.spectral import Spectrum, embed, fix_signs
+from jaxmeta.text._steps import (
+    RANKS,
+    Counting,
+    Steps,
+    contents,
+    identity,
+    occurrences,
+    signal_of,
+    vocabulary_of,
+)
 from jaxmeta.text.corpus import (
     Corpus,
     Vocabulary,
-    build_vocabulary,
     intersection_vocabulary,
-    paths_of,
 )
 from jaxmeta.text.counting import (
-    Counts,
     contiguous_halves,
     count_windows,
-    from_arrays,
     random_blocks,
-    symmetric_window,
-    to_arrays,
 )
 
-__all__ = ["RULES", "Recipe", "Source", "build_sources"]
-
-VERSION = 1  # of all steps: one more whenever a step gives other numbers than before
-
-RANKS = 16  # eigenpairs are computed by multiples of this, or all
+__all__ = ["Recipe", "Source", "build_sources"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,14 +148,14 @@ def build_sources(
     store = _files.Cache(None if cache is None else Path(cache))
     say = progress or silent
     # Without a cache corpora need no name that lasts.
-    key_of = _contents if cache else (lambda corpus: str(id(corpus)))
+    key_of = contents if cache else (lambda corpus: str(id(corpus)))
     keys = [key_of(recipe.corpus) for recipe in recipes]
     corpora = {key: recipe.corpus for key, recipe in zip(keys, recipes, strict=True)}
-    own = {key: _vocabulary(store, corpora[key], key, min_count, say) for key in corpora}
+    own = {key: vocabulary_of(store, corpora[key], key, min_count, say) for key in corpora}
     shared = join(list(own.values()), size=size)
     built: dict[str, Source] = {}
     for key, corpus in corpora.items():
-        places = own[key].tokens if unknown == "keep" else _occurrences(own[key], shared.words)
+        places = own[key].tokens if unknown == "keep" else occurrences(own[key], shared.words)
         split = contiguous_halves(places) if contiguous else random_blocks(seed)
         settings = {
             "corpus": key,
@@ -173,21 +167,21 @@ def build_sources(
         count = partial(
             count_windows, corpus, shared, window=window, unknown=unknown, split=split, progress=say
         )
-        counting = _Counting(store, settings, halves, count)
+        counting = Counting(store, settings, halves, count)
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
-            signal = partial(_signal, recipe, counting, weights)
+            signal = partial(signal_of, recipe, counting, weights)
             of_signal = {
-                "signal": _identity(recipe.signal) if cache else None,
+                "signal": identity(recipe.signal) if cache else None,
                 "weights": None if weights is None else np.asarray(weights).tolist(),
                 "dtype": str(jnp.result_type(float)),
             }
             both = settings | of_signal, halves | of_signal
-            steps = _Steps(store, *both, signal, len(shared.words), tolerance, recipe, say)
+            steps = Steps(store, *both, signal, len(shared.words), tolerance, recipe, say)
             built[recipe.name] = _source(steps, shared.words, alpha, rule)
     return tuple(built[recipe.name] for recipe in recipes)
 
 
-def _source(steps: "_Steps", words: tuple[str, ...], alpha: float, rule: str) -> Source:
+def _source(steps: Steps, words: tuple[str, ...], alpha: float, rule: str) -> Source:
     n, sigma, density = len(words), steps.noise(), steps.density()
 
     def dimensions(eigenvalues: np.ndarray) -> int:
@@ -214,151 +208,6 @@ def _source(steps: "_Steps", words: tuple[str, ...], alpha: float, rule: str) ->
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class _Counting:
-    """Counts of one corpus, looked at only if a step that needs them is not in the cache.
-
-    One pass counts the whole and the halves. They are kept apart, as the whole is the same however
-    it is split.
-    """
-
-    store: _files.Cache
-    settings: dict[str, Any]
-    settings_of_halves: dict[str, Any]
-    count: Callable[[], Counts]
-
-    @functools.cached_property
-    def counted(self) -> Counts:
-        return self.count()
-
-    @functools.cached_property
-    def whole(self) -> Counts:
-        def make() -> dict[str, np.ndarray]:
-            counts = self.counted
-            none = _none(counts)
-            return to_arrays(Counts(counts.words, none, none, counts.whole))
-
-        return from_arrays(self.store.arrays("counts", self.settings, make))
-
-    @functools.cached_property
-    def halves(self) -> Counts:
-        def make() -> dict[str, np.ndarray]:
-            _ = self.whole  # of the same pass: kept now, should the next step be interrupted
-            return to_arrays(dataclasses.replace(self.counted, across=_none(self.counted)))
-
-        return from_arrays(self.store.arrays("halves", self.settings_of_halves, make))
-
-
-def _none(counts: Counts) -> tuple[csr_array, ...]:
-    return tuple(csr_array(x.shape, dtype=x.dtype) for x in counts.across)
-
-
-class _AbsentError(Exception):
-    """A step is not in the cache."""
-
-
-def _absent() -> dict[str, np.ndarray]:
-    raise _AbsentError
-
-
-@dataclasses.dataclass(frozen=True)
-class _Steps:
-    """What is known of one signal, step by step, from the cache if it is there."""
-
-    store: _files.Cache
-    settings: dict[str, Any]
-    settings_of_noise: dict[str, Any]
-    signal: Callable[[str], csr_array]
-    n: int
-    tolerance: float
-    recipe: Recipe
-    progress: Progress
-
-    def say(self, stage: str, fraction: float) -> None:
-        self.progress(f"{self.recipe.name} {stage}", fraction)
-
-    @functools.cached_property
-    def multiply(self) -> Callable[[Array], Array]:
-        return multiply_by(self.signal("whole"))
-
-    def noise(self) -> float:
-        def make() -> dict[str, np.ndarray]:
-            self.say("noise", 0.0)
-            sigma = noise_std(self.signal("first"), self.signal("second"))
-            self.say("noise", 1.0)
-            return {"sigma": np.asarray(sigma)}
-
-        return float(self.store.arrays("noise", self.settings_of_noise, make)["sigma"])
-
-    def density(self) -> Density:
-        def make() -> dict[str, np.ndarray]:
-            found = eigenvalue_density(self.multiply, n=self.n, key=jax.random.key(0))
-            return {name: np.asarray(x) for name, x in found._asdict().items()}
-
-        stored = self.store.arrays("density", self.settings, make)
-        return Density(jnp.asarray(stored["points"]), jnp.asarray(stored["counts"]))
-
-    def eigenpairs(self, rank: int, density: Density) -> Eigenpairs:
-        names = ("values", "vectors", "residuals", "products")
-
-        def make() -> dict[str, np.ndarray]:
-            found = leading_eigenpairs(
-                self.multiply,
-                n=self.n,
-                rank=rank,
-                key=jax.random.key(1),
-                tolerance=self.tolerance,
-                progress=self.say,
-            )
-            return {name: np.asarray(getattr(found, name)) for name in names}
-
-        key = self.settings | {"tolerance": self.tolerance}
-        for enough in (*range(rank, self.n, RANKS), self.n):
-            with suppress(_AbsentError):
-                stored = self.store.arrays("eigenpairs", key | {"rank": enough}, _absent)
-                break
-        else:
-            stored = self.store.arrays("eigenpairs", key | {"rank": rank}, make)
-        values, vectors, residuals = (jnp.asarray(stored[name][..., :rank]) for name in names[:3])
-        return Eigenpairs(values, vectors, residuals, density, int(stored["products"]))
-
-
-def _signal(
-    recipe: Recipe,
-    counting: _Counting,
-    weights: Sequence[float] | np.ndarray | None,
-    part: str,
-) -> csr_array:
-    """The signal of the whole corpus, or of its first or second half."""
-    counts = counting.whole if part == "whole" else counting.halves
-    made = recipe.signal(symmetric_window(getattr(counts, part), weights=weights))
-    if not scipy.sparse.issparse(made):
-        raise TypeError(
-            f"signal of {recipe.name}: got a {type(made).__name__}, expected a SciPy sparse "
-            "matrix; use log_count, shifted_pmi or ppmi."
-        )
-    return made.astype(jnp.result_type(float))
-
-
-def _vocabulary(
-    store: _files.Cache, corpus: Corpus, key: str, min_count: int, say: Progress
-) -> Vocabulary:
-    def make() -> dict[str, np.ndarray]:
-        words, counts, tokens = build_vocabulary(corpus, min_count=min_count, progress=say)
-        text = np.frombuffer("\n".join(words).encode(), np.uint8)
-        return {"words": text, "counts": counts, "tokens": np.asarray(tokens)}
-
-    stored = store.arrays("vocabulary", {"corpus": key, "min_count": min_count}, make)
-    words = tuple(stored["words"].tobytes().decode().split("\n"))
-    return Vocabulary(words, stored["counts"], int(stored["tokens"]))
-
-
-def _occurrences(vocabulary: Vocabulary, words: Sequence[str]) -> int:
-    """How many tokens are one of the words."""
-    counts = dict(zip(vocabulary.words, vocabulary.counts.tolist(), strict=True))
-    return sum(counts.get(word, 0) for word in words)
-
-
 def _check(recipes: Sequence[Recipe], rule: str, alpha: float) -> None:
     names = [recipe.name for recipe in recipes]
     if not names or len(set(names)) < len(names):
@@ -376,25 +225,3 @@ def _check(recipes: Sequence[Recipe], rule: str, alpha: float) -> None:
         raise ValueError(
             f'alpha: got {alpha}, expected 0.5 with the rule "rie"; use the rule "ideal".'
         )
-
-
-def _contents(corpus: Corpus) -> str:
-    """What a corpus holds and how it is read, in a word."""
-    files = [_files.digest(path) for path in paths_of(corpus.path)]
-    how = [_identity(corpus.tokenise), corpus.lines_are_documents, corpus.encoding]
-    return hashlib.sha256(json.dumps([VERSION, files, how]).encode()).hexdigest()
-
-
-def _identity(function: Callable[..., Any]) -> str:
-    """A name by which a function is known again in another run."""
-    if isinstance(function, partial):
-        given = [repr(x) for x in function.args]
-        given += [f"{name}={x!r}" for name, x in sorted(function.keywords.items())]
-        return f"{_identity(function.func)}({', '.join(given)})"
-    name = f"{function.__module__}.{function.__qualname__}"
-    if "<" in name:
-        raise ValueError(
-            f"cache: got {name}, expected functions that have a name of their own; define it at "
-            "the top of a module, or pass cache=None."
-        )
-    return name

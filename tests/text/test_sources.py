@@ -10,7 +10,8 @@ from helpers import IN_64_BIT, assert_close
 
 import jaxmeta
 from jaxmeta import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
-from jaxmeta.text import sources
+from jaxmeta.dimension import RULES
+from jaxmeta.text import _steps, sources
 
 pytestmark = pytest.mark.skipif(
     IN_64_BIT, reason="made of functions that both legs test; the 32-bit leg runs these"
@@ -89,7 +90,7 @@ def test_large_signals_take_the_iterative_way(corpora, built, monkeypatch):
         assert abs(source.rank - expected.rank) <= 3
 
 
-@pytest.mark.parametrize("rule", sources.RULES)
+@pytest.mark.parametrize("rule", RULES)
 def test_every_rule(corpora, rule):
     (source,) = build_sources(recipes(corpora)[:1], size=SIZE - 5, rule=rule)
     assert 1 <= source.k <= SIZE - 5
@@ -144,7 +145,8 @@ class Calls:
     def __init__(self, monkeypatch):
         self.made = dict.fromkeys(self.STEPS, 0)
         for name in self.STEPS:
-            monkeypatch.setattr(sources, name, self.counted(name, getattr(sources, name)))
+            home = sources if name == "count_windows" else _steps
+            monkeypatch.setattr(home, name, self.counted(name, getattr(home, name)))
 
     def counted(self, name, function):
         def call(*arguments, **options):
@@ -186,7 +188,7 @@ def test_the_cache_repeats_only_what_has_changed(corpora, tmp_path, monkeypatch)
 @pytest.fixture
 def steps(monkeypatch):
     """Few eigenpairs at a time, so that some settings need more than others."""
-    monkeypatch.setattr(sources, "RANKS", 2)
+    monkeypatch.setattr(_steps, "RANKS", 2)
     return Calls(monkeypatch)
 
 
@@ -239,7 +241,7 @@ def test_files_are_known_by_what_they_hold(corpora, tmp_path, monkeypatch):
 def test_an_interrupted_run_goes_on(corpora, tmp_path, monkeypatch):
     settings = {"size": SIZE - 5, "cache": tmp_path / "cache"}
     with monkeypatch.context() as patch:
-        patch.setattr(sources, "leading_eigenpairs", interrupted)
+        patch.setattr(_steps, "leading_eigenpairs", interrupted)
         with pytest.raises(KeyboardInterrupt):
             build_sources(recipes(corpora), **settings)
     calls = Calls(monkeypatch)

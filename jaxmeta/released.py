@@ -71,8 +71,10 @@ def released_dimension(curve: Float[Array, " r"]) -> Int[Array, ""]:
     return jnp.argmin(curve)
 
 
-def _check_values(values: Any, *, alpha: Any, **_: Any) -> None:
+def _check_values(values: Any, *, sigma: Any, n: int, alpha: Any) -> None:
     _checks.descending("values", values)
+    _checks.not_negative("sigma", sigma)
+    _checks.integer("n", n, least=values.shape[0])
     _checks.scalar("alpha", alpha)
 
 
@@ -91,7 +93,6 @@ def released_dimension_weights(
 
 
 def _check_spectra(source_values: Any, *, sizes: Any, sigmas: Any, n: int, alpha: Any) -> None:
-    del n
     _checks.sources("source_values", source_values)
     _checks.sizes("sizes", sizes)
     _checks.count("sizes", sizes, len(source_values))
@@ -99,6 +100,8 @@ def _check_spectra(source_values: Any, *, sizes: Any, sigmas: Any, n: int, alpha
     _checks.scalar("alpha", alpha)
     for j, (values, end) in enumerate(zip(source_values, np.cumsum(sizes), strict=True)):
         _checks.descending(f"source_values[{j}]", values)
+        _checks.not_negative(f"sigmas[{j}]", sigmas[j])
+        _checks.integer("n", n, least=values.shape[0])
         if values.shape[0] < end:
             do = "released weights read beyond the source's own dimensions: pass its whole spectrum"
             got = f"{values.shape[0]} values"

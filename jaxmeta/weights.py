@@ -133,8 +133,12 @@ def strength_weights(
     return safe_sqrt(safe_ratio(strengths, power(values, 2 * jnp.asarray(alpha, values.dtype))))
 
 
-def _check_values(values: Any, **_: Any) -> None:
+def _check_values(values: Any, *, sigma: Any, n: int, alpha: Any, m: int | None = None) -> None:
     _checks.descending("values", values)
+    _checks.not_negative("sigma", sigma)
+    for name, size in (("n", n), ("m", n if m is None else m)):
+        _checks.integer(name, size, least=values.shape[0])
+    _checks.scalar("alpha", alpha)
 
 
 @checked(_check_values, static=("n", "m"))

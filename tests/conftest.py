@@ -1,16 +1,21 @@
 """Settings of the whole suite: strict JAX, and examples that are the same on every run."""
 
 import itertools
+import sys
+from pathlib import Path
 
 import hypothesis
 import jax
 import jax.monitoring
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 # Silent promotion hides dtype and shape errors: in tests it is an error.
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+# Programs run for milliseconds here and compile for seconds.
+jax.config.update("jax_disable_most_optimizations", True)
 
 hypothesis.settings.register_profile(
     "jaxmeta",
@@ -21,16 +26,45 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("jaxmeta")
 
-
+IN_64_BIT = jnp.zeros(()).dtype == jnp.float64
 TESTS = itertools.count(1)
+MAPS = Path("/proc/self/maps")
+MOST_MAPS = 50_000  # a process may map 65,530 pieces of memory on Linux
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "one_leg: does not depend on the dtype; runs in the 32-bit leg alone"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deselect, and do not skip, what the other leg runs: a skip says that something is missing."""
+    others = [item for item in items if IN_64_BIT and item.get_closest_marker("one_leg")]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if not item.get_closest_marker("one_leg")]
 
 
 @pytest.fixture(autouse=True)
 def _forget():
-    """Now and then, drop what was compiled: a process may map 65,530 pieces of memory on Linux."""
+    """Drop what was compiled when the process is near the limit of its memory maps."""
     yield
-    if next(TESTS) % 200 == 0:
-        jax.clear_caches()
+    if next(TESTS) % 20 == 0 and sys.platform == "linux":
+        with MAPS.open("rb") as maps:
+            near = sum(1 for _ in maps) > MOST_MAPS
+        if near:
+            jax.clear_caches()
+
+
+@pytest.fixture
+def optimised():
+    """Compile as users do, with all optimisations: for what depends on speed or on the last bit."""
+    jax.config.update("jax_disable_most_optimizations", False)
+    jax.clear_caches()
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
+    jax.clear_caches()
 
 
 @pytest.fixture

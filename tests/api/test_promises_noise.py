@@ -1,0 +1,172 @@
+"""What every public function promises: Noise, shrinkage and dimensions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from api_promises import promises_of
+from api_rows import (
+    SPIKED_DEGENERATE,
+    SPIKED_DEGENERATE_WITH_ALPHA,
+    WORDS,
+    N,
+    Row,
+    descending,
+    moments,
+    spiked_arguments,
+    twice,
+    with_alpha,
+)
+
+import jaxmeta
+
+TABLE = {
+    "best_dimension": Row(
+        lambda values, strengths, alpha: jaxmeta.best_dimension(values, strengths, alpha=alpha),
+        lambda rng: (descending(rng, 5), descending(rng, 5) - 1, rng.uniform(0.4, 0.6)),
+        {},
+        discrete=True,
+    ),
+    "complete_spectrum": Row(
+        lambda top, trace, square_norm: jaxmeta.shrinkage.complete_spectrum(
+            top, n=9, trace=trace, square_norm=square_norm
+        ),
+        moments,
+        {"nothing left": lambda rng: (np.ones(4), 4.0, 4.0)},  # noqa: ARG005
+        moving=lambda out: out[:4],  # what it makes up is constant, it says
+    ),
+    "debias": Row(
+        lambda values, sigma: jaxmeta.debias(values, sigma=sigma, n=N),
+        spiked_arguments,
+        SPIKED_DEGENERATE,
+    ),
+    "debias, rectangular": Row(
+        lambda values, sigma: jaxmeta.debias(values, sigma=sigma, n=N, m=9),
+        spiked_arguments,
+        {"at the edge": lambda rng: (np.full(5, 1.75), 0.25)},  # noqa: ARG005
+    ),
+    "effective_rank": Row(
+        jaxmeta.noise.effective_rank,
+        lambda rng: (descending(rng, 5),),
+        {"equal": lambda rng: (np.ones(5),), "one": lambda rng: (np.eye(5)[0],)},  # noqa: ARG005
+    ),
+    "ideal_strengths": Row(
+        lambda eigenvalues, sigma, alpha: jaxmeta.ideal_strengths(
+            eigenvalues, sigma=sigma, alpha=alpha, size=12
+        ),
+        with_alpha(lambda rng: (descending(rng, 8) - 4, rng.uniform(0.2, 0.3))),
+        {"equal": lambda rng: (np.ones(8), 0.25, 0.5)},  # noqa: ARG005
+        totals=lambda out: [jnp.sum(out.values)],  # the residual knows no exponent
+        tolerance=0.1,  # good to some per cent, it says
+        terms=4096,  # forty linear systems, each as ill conditioned as its barrier is steep
+    ),
+    "noise_std": Row(
+        jaxmeta.noise_std,
+        lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
+        {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
+    ),
+    "spiked_overlap": Row(
+        lambda values, sigma: jaxmeta.noise.spiked_overlap(values, sigma=sigma, n=N),
+        spiked_arguments,
+        SPIKED_DEGENERATE,
+    ),
+    "spiked_overlap, rectangular": Row(
+        lambda values, sigma: jaxmeta.noise.spiked_overlap(values, sigma=sigma, n=N, m=9),
+        spiked_arguments,
+        {"zero": lambda rng: (np.zeros(5), 0.25)},  # noqa: ARG005
+    ),
+    "paper_dimension": Row(
+        lambda values, sigma, alpha: jaxmeta.paper_dimension(values, sigma=sigma, n=N, alpha=alpha),
+        with_alpha(spiked_arguments),
+        {},
+        discrete=True,
+    ),
+    "paper_curve": Row(
+        lambda values, sigma, alpha: jaxmeta.dimension.paper_curve(
+            values, sigma=sigma, n=N, alpha=alpha
+        ),
+        with_alpha(lambda rng: (6 + descending(rng, 5), rng.uniform(0.2, 0.3))),
+        SPIKED_DEGENERATE_WITH_ALPHA,
+        totals=lambda out: [jnp.sum(out)],
+    ),
+    "predicted_curve": Row(
+        lambda values, strengths, alpha, total: jaxmeta.dimension.predicted_curve(
+            values, strengths, alpha=alpha, total=total
+        ),
+        lambda rng: (descending(rng, 5), descending(rng, 5) - 1, rng.uniform(0.4, 0.6), 99.0),
+        {
+            "no loss": lambda rng: ((x := descending(rng, 3)), x, 0.5, np.sum(x**2)),
+            "zero": lambda rng: (np.zeros(3), np.zeros(3), 0.5, 0.0),  # noqa: ARG005
+        },
+        totals=lambda out: [out[-1]],
+    ),
+    "rotation_invariant": Row(
+        lambda eigenvalues, sigma: jaxmeta.rotation_invariant(eigenvalues, sigma=sigma),
+        lambda rng: (rng.normal(size=WORDS), rng.uniform(0.2, 0.3)),
+        {
+            "equal": lambda rng: (np.ones(WORDS), 0.25),  # noqa: ARG005
+            "zero": lambda rng: (np.zeros(WORDS), 0.25),  # noqa: ARG005
+        },
+    ),
+    "rotation_invariant_rectangular": Row(
+        lambda values, sigma: jaxmeta.shrinkage.rotation_invariant_rectangular(
+            values, sigma=sigma, n=WORDS, m=9
+        ),
+        lambda rng: (descending(rng, WORDS), rng.uniform(0.2, 0.3)),
+        {
+            "equal": lambda rng: (np.ones(WORDS), 0.25),  # noqa: ARG005
+            "zero": lambda rng: (np.zeros(WORDS), 0.25),  # noqa: ARG005
+        },
+    ),
+    "select_dimension": Row(
+        lambda values, sigma, alpha: jaxmeta.select_dimension(
+            values, sigma=sigma, n=N, alpha=alpha
+        ),
+        with_alpha(spiked_arguments),
+        {},
+        discrete=True,
+    ),
+    "simulate_curve": Row(
+        lambda ideal, sigma, alpha: jaxmeta.dimension.simulate_curve(
+            ideal, sigma=sigma, n=6, alpha=alpha, key=jax.random.key(1), draws=3
+        ),
+        with_alpha(lambda rng: (descending(rng, 3), rng.uniform(0.2, 0.3))),
+        {},  # singular vectors have no derivatives where values coincide
+        terms=64,  # an SVD
+    ),
+    "simulate_curve, blocked": Row(
+        lambda ideal, sigma, alpha: jaxmeta.dimension.simulate_curve(
+            ideal, sigma=sigma, n=N, alpha=alpha, key=jax.random.key(1), draws=3, depth=2
+        ),
+        with_alpha(lambda rng: (descending(rng, 3), rng.uniform(0.2, 0.3))),
+        {},
+        terms=64,
+    ),
+    "spiked_strengths": Row(
+        lambda values, sigma, alpha: jaxmeta.noise.spiked_strengths(
+            values, sigma=sigma, n=N, alpha=alpha
+        ),
+        with_alpha(spiked_arguments),
+        SPIKED_DEGENERATE_WITH_ALPHA,
+    ),
+    "usvt": Row(
+        lambda values, sigma: jaxmeta.usvt(values, sigma=sigma, n=N),
+        spiked_arguments,
+        SPIKED_DEGENERATE,
+    ),
+    "usvt_rank": Row(
+        lambda values, sigma: jaxmeta.noise.usvt_rank(values, sigma=sigma, n=N),
+        spiked_arguments,
+        {},
+        discrete=True,
+    ),
+    "rie_strengths": Row(
+        lambda eigenvalues, sigma: jaxmeta.shrinkage.rie_strengths(eigenvalues, sigma=sigma),
+        lambda rng: (5 + descending(rng, WORDS), rng.uniform(0.2, 0.3)),  # off the kink
+        {
+            "equal": lambda rng: (np.ones(WORDS), 0.25),  # noqa: ARG005
+            "zero": lambda rng: (np.zeros(WORDS), 0.25),  # noqa: ARG005
+        },
+    ),
+}
+
+test_promises = promises_of(TABLE)

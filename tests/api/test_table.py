@@ -1,0 +1,64 @@
+"""Every public function has a row in the API table, or a reason why not."""
+
+import importlib
+import pkgutil
+
+import jax
+import pytest
+import test_promises_noise
+import test_promises_rooms
+import test_promises_spectra
+import test_promises_weights
+from api_promises import functions_of
+
+import jaxmeta
+
+pytestmark = pytest.mark.one_leg
+
+TABLE = {
+    name: row
+    for module in (
+        test_promises_noise, test_promises_rooms, test_promises_spectra, test_promises_weights
+    )
+    for name, row in module.TABLE.items()
+}  # fmt: skip
+# These look at values, read files, draw or loop on the host, so they cannot be traced.
+HOST_MODULES = (
+    "jaxmeta.diagnosis", "jaxmeta.eigen", "jaxmeta.evaluate", "jaxmeta.files", "jaxmeta.plot",
+    "jaxmeta.progress", "jaxmeta.text",
+)  # fmt: skip
+HOST_ONLY = {
+    "averaged_autoencoder", "best_reconstructed", "concatenated_autoencoder",
+    "decoupled_autoencoder", "locally_linear", "meta_embedding", "reconstruction_matrix",
+    "released_window", "validate", "weigh",
+}  # fmt: skip
+# Functions that modules share: rows of what is made of them hold for them, and they have tests.
+SHARED = {
+    "axis_lengths", "check_spectrum", "column_norms", "difference", "distance_to_boundary",
+    "fix_signs", "known", "loss_changes", "matmul", "norm", "power", "power_of_two", "residual",
+    "right_axes", "row_norms", "safe_ratio", "safe_sqrt", "split_columns", "unit",
+}  # fmt: skip
+OF_FUNCTIONS = {"gradient_weights"}  # takes a function first: see test_optimise
+
+
+def modules():
+    """All modules but those whose names begin with an underscore."""
+    found = pkgutil.walk_packages(jaxmeta.__path__, "jaxmeta.")
+    return [name for _, name, _ in found if not name.rpartition(".")[2].startswith("_")]
+
+
+def test_every_public_function_has_a_row():
+    public = {
+        function: name
+        for name in modules()
+        for function in functions_of(importlib.import_module(name))
+    }
+    host = {function for function, name in public.items() if name.startswith(HOST_MODULES)}
+    rows = {name.split(",")[0] for name in TABLE}
+    assert set(public) - host - HOST_ONLY - SHARED - OF_FUNCTIONS <= rows
+    assert rows | HOST_ONLY | SHARED | OF_FUNCTIONS <= set(public)
+
+
+def test_compilations_are_noticed(compilations):
+    jax.jit(lambda x: x + 1)(0.0)
+    assert compilations

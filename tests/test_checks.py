@@ -1,0 +1,153 @@
+"""Checks say which argument, what came, what was expected and what to do, word for word."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+import scipy.sparse
+
+from jaxmeta import Spectrum, _checks
+
+pytestmark = pytest.mark.one_leg
+
+E, F = jnp.ones((6, 3)), jnp.ones((5, 3))
+MU = jnp.array([3.0, 2.0, 1.0])
+NAN, V, T = float("nan"), ValueError, TypeError
+FLOATS = "expected float32 or float64; cast it with .astype(jnp.float32)."
+MATRIX = "expected a matrix (an array with 2 axes); "
+NUMBER = "expected one number; "
+DESCENDING = (
+    "expected descending numbers that are not negative; sort by magnitude, as decompose does."
+)
+TUPLE = "expected a tuple with one array per source; "
+WHETHER = "pass present[w, j], whether source j has word w."
+
+# A check, its arguments, the type of the error, and the whole message.
+BAD = [
+    (_checks.array, (E, 1), V, "x: got an array of shape (6, 3), expected a vector (an "
+     "array with 1 axes); reshape it, or use jax.vmap over a batch."),
+    (_checks.array, ([[1.0]], 2), T, f"x: got a list, {MATRIX}convert it with jnp.asarray."),
+    (_checks.array, (E.astype(jnp.bfloat16), 2), T, f"x: got dtype bfloat16, {FLOATS}"),
+    (_checks.array, (jnp.arange(3), 1), T, f"x: got dtype int32, {FLOATS}"),
+    (_checks.array, (MU > 0, 1), T, f"x: got dtype bool, {FLOATS}"),
+    (_checks.array, (E[:, :0], 2), V, "x: got an array of shape (6, 0), expected at least "
+     "one entry; drop empty arrays."),
+    (_checks.scalar, (MU,), V, f"x: got an array of shape (3,), {NUMBER}use jax.vmap to "
+     "try several at once."),
+    (_checks.scalar, ([0.5],), T, f"x: got a list, {NUMBER}pass a float."),
+    (_checks.scalar, (True,), T, f"x: got a bool, {NUMBER}pass a float."),
+    (_checks.not_negative, (-0.5,), V, "x: got -0.5, expected a number that is not "
+     "negative; estimate it with noise_std."),
+    (_checks.not_negative, (jnp.array(-0.5),), V, "x: got -0.5, expected a number that is "
+     "not negative; estimate it with noise_std."),
+    (_checks.not_negative, (NAN,), V, "x: got nan, expected a number that is not negative; "
+     "estimate it with noise_std."),
+    (_checks.positive, (0.0,), V, "x: got 0.0, expected a number above 0; estimate it with "
+     "noise_std."),
+    (_checks.positive, (NAN, "mend it"), V, "x: got nan, expected a number above 0; mend "
+     "it."),
+    (_checks.descending, (MU[::-1],), V, f"x[1]: got 2.0, {DESCENDING}"),
+    (_checks.descending, (MU - 2,), V, f"x[2]: got -1.0, {DESCENDING}"),
+    (_checks.descending, (jnp.array([2.0, NAN, 1.0]),), V, f"x[1]: got nan, {DESCENDING}"),
+    (_checks.strengths, (MU[:2], MU), V, "x: got 2, expected 3, one per value; estimate "
+     "them from the same values."),
+    (_checks.sizes, ((),), V, "x: got no size, expected one per source; pass at least "
+     "one."),
+    (_checks.sizes, ((2, 0),), V, "x[1]: got 0, expected an int of at least 1; pass the "
+     "sources' widths."),
+    (_checks.sources, ((),), V, f"x: got no source, {TUPLE}pass at least one."),
+    (_checks.sources, (E,), T, f"x: got an array of shape (6, 3), {TUPLE}put a single "
+     "source in a tuple: (source,)."),
+    (_checks.sources, (1.0,), T, f"x: got a float, {TUPLE}put a single source in a tuple: "
+     "(source,)."),
+    (_checks.sources, ((E,), Spectrum), T, "x[0]: got an array of shape (6, 3), expected a "
+     "Spectrum; see spectrum_of and decompose."),
+    (_checks.embeddings, ((E, MU),), V, f"x[1]: got an array of shape (3,), {MATRIX}reshape "
+     "it, or use jax.vmap over a batch."),
+    (_checks.embeddings, ((E, E, F),), V, "x[0] and x[2]: got 6 rows in x[0], 5 rows in "
+     "x[2], expected the same words in the same order; align the vocabularies first."),
+    (_checks.count, ((1.0,), 2), V, "x: got 1 entries, expected 2, one per source; pass "
+     "one per source."),
+    (_checks.numbers_per_source, (2.0, [3]), T, "x: got a float, expected 1 entries, one "
+     "per source; pass a tuple."),
+    (_checks.numbers_per_source, (jnp.array(2.0), [3]), V, "x: got a scalar, expected 1 "
+     "entries, one per source; pass a tuple."),
+    (_checks.numbers_per_source, ((jnp.ones(2),), [3]), V, "x[0]: got shape (2,), expected "
+     "() or (3,); pass a scalar or one weight per dimension."),
+    (_checks.one_of, ("a", ("b", "c")), V, "x: got 'a', expected one of 'b', 'c'; choose "
+     "one."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "arguments", "error", "message"), BAD)
+def test_messages(check, arguments, error, message):
+    with pytest.raises(error) as raised:
+        check("x", *arguments)
+    assert str(raised.value).replace("int64", "int32") == message
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "error", "message"),
+    [
+        (4, {"least": 1, "most": 3, "of": "it"}, V, "k: got 4, expected 1 to 3; it has 3."),
+        (0, {"least": 1}, V, "k: got 0, expected at least 1; pass 1 or more."),
+        (2.0, {"least": 1}, T, "k: got a float, expected an int; sizes are static: pass a "
+         "Python int."),
+        (True, {"least": 1}, T, "k: got a bool, expected an int; sizes are static: pass a "
+         "Python int."),
+    ],
+)  # fmt: skip
+def test_integers(value, limits, error, message):
+    with pytest.raises(error) as raised:
+        _checks.integer("k", value, **limits)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("value", "shape", "error", "message"),
+    [
+        (jnp.ones((6, 1), bool), (6, 2), V, f"got shape (6, 1), expected (6, 2); {WHETHER}"),
+        (E, (6, 3), T, f"got dtype float32, expected an array of bool; {WHETHER}"),
+        ([[True]], (1, 1), T, f"got a list, expected an array of bool; {WHETHER}"),
+        (jnp.ones((6, 2), bool), (6,), V, "got shape (6, 2), expected (6,); pass "
+         "present[w], whether the source has word w."),
+    ],
+)  # fmt: skip
+def test_present(value, shape, error, message):
+    with pytest.raises(error) as raised:
+        _checks.present(value, *shape)
+    assert str(raised.value) == f"present: {message}"
+
+
+def test_offsets():
+    with pytest.raises(V, match="offsets: got none, expected a tuple"):
+        _checks.offsets(())
+    with pytest.raises(V, match="offsets: got a csr_array, expected a tuple"):
+        _checks.offsets(scipy.sparse.csr_array(jnp.eye(2)))
+
+
+def test_what_is_right_passes():
+    _checks.array("x", E, 2)
+    _checks.scalar("x", jnp.array(1.0))
+    _checks.integer("x", 3, least=1, most=3)
+    _checks.descending("x", jnp.array([1.0, 1.0, 0.0]))
+    _checks.embeddings("x", [E, E[:, :1]])
+    _checks.numbers_per_source("x", (1.0, jnp.ones(3)), [2, 3])
+    _checks.present(jnp.ones((6, 2), bool), 6, 2)
+
+
+def test_values_are_checked_before_a_trace_and_not_within(compilations):
+    checked = _checks.checked(lambda _, *, sigma: _checks.positive("sigma", sigma))
+    double = checked(lambda x, *, sigma: x * sigma)
+    with pytest.raises(V, match=r"sigma: got -1\.0"):
+        double(MU, sigma=-1.0)
+    assert not compilations
+    assert jax.jit(lambda sigma: double(MU, sigma=sigma))(-1.0)[0] == -3
+    double(MU, sigma=2.0)
+    compilations.clear()
+    double(MU, sigma=3.0)
+    assert not compilations
+
+
+def test_missing_packages_name_their_extra():
+    with pytest.raises(ImportError, match=r"nowhere: got no such package.*jaxmeta\[plot\]"):
+        _checks.package("nowhere", "plot")

@@ -32,15 +32,6 @@ __all__ = [
     "signal_of",
     "vocabulary_of",
 ]
-    "RANKS",
-    "Counting",
-    "Steps",
-    "contents",
-    "identity",
-    "occurrences",
-    "signal_of",
-    "vocabulary_of",
-]
 
 VERSION = 1  # of all steps: one more whenever a step gives other numbers than before
 

@@ -15,152 +15,49 @@ import scipy.sparse
 from jaxtyping import Array
 from scipy.sparse import csr_array
 
-from jaxmeta import _files
+from jaxmeta import _checks, _files
 from jaxmeta.eigen import Density, Eigenpairs, eigenvalue_density, leading_eigenpairs, multiply_by
 from jaxmeta.noise import noise_std
 from jaxmeta.progress import Progress
 from jaxmeta.text.corpus import Corpus, Vocabulary, build_vocabulary, paths_of
-from jaxmeta.text.counting import Counts, from_arrays, symmetric_window, to_arrays
+from jaxmeta.text.counting import Counts, count_windows, from_arrays, symmetric_window, to_arrays
 
-__all__ = [
-    "RANKS",
-    "Counting",
-    "Steps",
-    "contents",
-    "identity",
-    "occurrences",
-    "signal_of",
-    "vocabulary_of",
-]
+__all__ = ["Counting", "Steps", "contents", "vocabulary_of"]
 
 VERSION = 1  # of all steps: one more whenever a step gives other numbers than before
 
 RANKS = 16  # eigenpairs are computed by multiples of this, or all
 
-
-@dataclasses.dataclass(frozen=True)
-class Counting:
-    """Counts of one corpus, looked at only if a step that needs them is not in the cache.
-
-    One pass counts the whole and the halves. They are kept apart, as the whole is the same however
-    it is split.
-    """
-
-    store: _files.Cache
-    settings: dict[str, Any]
-    settings_of_halves: dict[str, Any]
-    count: Callable[[], Counts]
-
-    @functools.cached_property
-    def counted(self) -> Counts:
-        return self.count()
-
-    @functools.cached_property
-    def whole(self) -> Counts:
-        def make() -> dict[str, np.ndarray]:
-            counts = self.counted
-            none = _none(counts)
-            return to_arrays(Counts(counts.words, none, none, counts.whole))
-
-        return from_arrays(self.store.arrays("counts", self.settings, make))
-
-    @functools.cached_property
-    def halves(self) -> Counts:
-        def make() -> dict[str, np.ndarray]:
-            _ = self.whole  # of the same pass: kept now, should the next step be interrupted
-            return to_arrays(dataclasses.replace(self.counted, across=_none(self.counted)))
-
-        return from_arrays(self.store.arrays("halves", self.settings_of_halves, make))
+Arrays = dict[str, np.ndarray]
 
 
-def _none(counts: Counts) -> tuple[csr_array, ...]:
-    return tuple(csr_array(x.shape, dtype=x.dtype) for x in counts.across)
+def contents(corpus: Corpus) -> str:
+    """Tell in a word what a corpus holds and how it is read."""
+    files = [_files.digest(path) for path in paths_of(corpus.path)]
+    how = [identity(corpus.tokenise), corpus.lines_are_documents, corpus.encoding]
+    return hashlib.sha256(json.dumps([VERSION, files, how]).encode()).hexdigest()
 
 
-@dataclasses.dataclass(frozen=True)
-class Steps:
-    """What is known of one signal, step by step, from the cache if it is there."""
-
-    store: _files.Cache
-    settings: dict[str, Any]
-    settings_of_noise: dict[str, Any]
-    signal: Callable[[str], csr_array]
-    n: int
-    tolerance: float
-    recipe: Any
-    progress: Progress
-
-    def say(self, stage: str, fraction: float) -> None:
-        self.progress(f"{self.recipe.name} {stage}", fraction)
-
-    @functools.cached_property
-    def multiply(self) -> Callable[[Array], Array]:
-        return multiply_by(self.signal("whole"))
-
-    def noise(self) -> float:
-        def make() -> dict[str, np.ndarray]:
-            self.say("noise", 0.0)
-            sigma = noise_std(self.signal("first"), self.signal("second"))
-            self.say("noise", 1.0)
-            return {"sigma": np.asarray(sigma)}
-
-        return float(self.store.arrays("noise", self.settings_of_noise, make)["sigma"])
-
-    def density(self) -> Density:
-        def make() -> dict[str, np.ndarray]:
-            found = eigenvalue_density(self.multiply, n=self.n, key=jax.random.key(0))
-            return {name: np.asarray(x) for name, x in found._asdict().items()}
-
-        stored = self.store.arrays("density", self.settings, make)
-        return Density(jnp.asarray(stored["points"]), jnp.asarray(stored["counts"]))
-
-    def eigenpairs(self, rank: int, density: Density) -> Eigenpairs:
-        names = ("values", "vectors", "residuals", "products")
-
-        def make() -> dict[str, np.ndarray]:
-            found = leading_eigenpairs(
-                self.multiply,
-                n=self.n,
-                rank=rank,
-                key=jax.random.key(1),
-                tolerance=self.tolerance,
-                progress=self.say,
-            )
-            return {name: np.asarray(getattr(found, name)) for name in names}
-
-        key = self.settings | {"tolerance": self.tolerance}
-        for enough in (*range(rank, self.n, RANKS), self.n):
-            stored = self.store.find("eigenpairs", key | {"rank": enough})
-            if stored is not None:
-                break
-        else:
-            stored = self.store.arrays("eigenpairs", key | {"rank": rank}, make)
-        values, vectors, residuals = (jnp.asarray(stored[name][..., :rank]) for name in names[:3])
-        return Eigenpairs(values, vectors, residuals, density, int(stored["products"]))
-
-
-def signal_of(
-    recipe: Any,
-    counting: Counting,
-    weights: Sequence[float] | np.ndarray | None,
-    part: str,
-) -> csr_array:
-    """The signal of the whole corpus, or of its first or second half."""
-    counts = counting.whole if part == "whole" else counting.halves
-    made = recipe.signal(symmetric_window(getattr(counts, part), weights=weights))
-    if not scipy.sparse.issparse(made):
-        raise TypeError(
-            f"signal of {recipe.name}: got a {type(made).__name__}, expected a SciPy sparse "
-            "matrix; use log_count, shifted_pmi or ppmi."
-        )
-    return made.astype(jnp.result_type(float))
+def identity(function: Callable[..., Any]) -> str:
+    """Name a function so that it is known again in another run."""
+    if isinstance(function, partial):
+        given = [repr(x) for x in function.args]
+        given += [f"{name}={x!r}" for name, x in sorted(function.keywords.items())]
+        return f"{identity(function.func)}({', '.join(given)})"
+    name = f"{function.__module__}.{function.__qualname__}"
+    if "<" in name:
+        do = "define it at the top of a module, or pass cache=None"
+        _checks.fail("cache", name, "functions that have a name of their own", do)
+    return name
 
 
 def vocabulary_of(
-    store: _files.Cache, corpus: Corpus, key: str, min_count: int, say: Progress
+    store: _files.Cache, corpus: Corpus, key: str, min_count: int, progress: Progress
 ) -> Vocabulary:
-    def make() -> dict[str, np.ndarray]:
-        words, counts, tokens = build_vocabulary(corpus, min_count=min_count, progress=say)
+    """Read the vocabulary of a corpus, whose contents `key` tells."""
+
+    def make() -> Arrays:
+        words, counts, tokens = build_vocabulary(corpus, min_count=min_count, progress=progress)
         text = np.frombuffer("\n".join(words).encode(), np.uint8)
         return {"words": text, "counts": counts, "tokens": np.asarray(tokens)}
 
@@ -169,29 +66,144 @@ def vocabulary_of(
     return Vocabulary(words, stored["counts"], int(stored["tokens"]))
 
 
-def occurrences(vocabulary: Vocabulary, words: Sequence[str]) -> int:
-    """How many tokens are one of the words."""
-    counts = dict(zip(vocabulary.words, vocabulary.counts.tolist(), strict=True))
-    return sum(counts.get(word, 0) for word in words)
+@dataclasses.dataclass(frozen=True)
+class Counting:
+    """Counts of one corpus are looked at only if a step that needs them is not in the cache.
+
+    One pass counts the whole and the halves. They are kept apart, as the whole is the same however
+    it is split.
+    """
+
+    store: _files.Cache
+    settings: dict[str, Any]
+    """What the whole depends on."""
+    split: dict[str, Any]
+    """What the halves depend on besides."""
+    corpus: Corpus
+    vocabulary: Vocabulary
+    options: dict[str, Any]
+    """Of `count_windows`."""
+
+    @functools.cached_property
+    def counted(self) -> Counts:
+        return count_windows(self.corpus, self.vocabulary, **self.options)
+
+    @functools.cached_property
+    def whole(self) -> Counts:
+        def make() -> Arrays:
+            none = self.none
+            return to_arrays(Counts(self.vocabulary.words, none, none, self.counted.whole))
+
+        return from_arrays(self.store.arrays("counts", self.settings, make))
+
+    @functools.cached_property
+    def halves(self) -> Counts:
+        def make() -> Arrays:
+            _ = self.whole  # of the same pass: kept now, should the next step be interrupted
+            return to_arrays(dataclasses.replace(self.counted, across=self.none))
+
+        return from_arrays(self.store.arrays("halves", self.settings | self.split, make))
+
+    @property
+    def none(self) -> tuple[csr_array, ...]:
+        """No pair at any offset."""
+        return tuple(csr_array(x.shape, dtype=x.dtype) for x in self.counted.across)
 
 
-def contents(corpus: Corpus) -> str:
-    """What a corpus holds and how it is read, in a word."""
-    files = [_files.digest(path) for path in paths_of(corpus.path)]
-    how = [identity(corpus.tokenise), corpus.lines_are_documents, corpus.encoding]
-    return hashlib.sha256(json.dumps([VERSION, files, how]).encode()).hexdigest()
+@dataclasses.dataclass(frozen=True)
+class Steps:
+    """Each step of one signal comes from the cache if it is there."""
 
+    counting: Counting
+    name: str
+    make: Callable[[csr_array], Any]
+    """From sparse counts to a sparse signal."""
+    weights: Sequence[float] | np.ndarray | None
+    """Of the window's offsets."""
+    tolerance: float
+    progress: Progress
 
-def identity(function: Callable[..., Any]) -> str:
-    """A name by which a function is known again in another run."""
-    if isinstance(function, partial):
-        given = [repr(x) for x in function.args]
-        given += [f"{name}={x!r}" for name, x in sorted(function.keywords.items())]
-        return f"{identity(function.func)}({', '.join(given)})"
-    name = f"{function.__module__}.{function.__qualname__}"
-    if "<" in name:
-        raise ValueError(
-            f"cache: got {name}, expected functions that have a name of their own; define it at "
-            "the top of a module, or pass cache=None."
-        )
-    return name
+    def arrays(self, stage: str, key: dict[str, Any], make: Callable[[], Arrays]) -> Arrays:
+        """The arrays of one stage, kept under the settings of the signal as well."""
+        return self.counting.store.arrays(stage, self.settings | key, make)
+
+    @functools.cached_property
+    def settings(self) -> dict[str, Any]:
+        """What the signal depends on."""
+        kept = self.counting.store.folder is not None
+        return self.counting.settings | {
+            "signal": identity(self.make) if kept else None,
+            "weights": None if self.weights is None else np.asarray(self.weights).tolist(),
+            "dtype": str(jnp.result_type(float)),
+        }
+
+    def say(self, stage: str, fraction: float) -> None:
+        self.progress(f"{self.name} {stage}", fraction)
+
+    def signal(self, part: str) -> csr_array:
+        """The signal of the whole corpus, or of its first or second half."""
+        counts = self.counting.whole if part == "whole" else self.counting.halves
+        made = self.make(symmetric_window(getattr(counts, part), weights=self.weights))
+        if not scipy.sparse.issparse(made):
+            do = "use log_count, shifted_pmi or ppmi"
+            got = f"a {type(made).__name__}"
+            _checks.fail(f"signal of {self.name}", got, "a SciPy sparse matrix", do, TypeError)
+        return made.astype(jnp.result_type(float))
+
+    @functools.cached_property
+    def multiply(self) -> Callable[[Array], Array]:
+        return multiply_by(self.signal("whole"))
+
+    @functools.cached_property
+    def sigma(self) -> float:
+        """The noise in an entry of the signal."""
+
+        def make() -> Arrays:
+            self.say("noise", 0.0)
+            sigma = noise_std(self.signal("first"), self.signal("second"))
+            self.say("noise", 1.0)
+            return {"sigma": np.asarray(sigma)}
+
+        return float(self.arrays("noise", self.counting.split, make)["sigma"])
+
+    @functools.cached_property
+    def density(self) -> Density:
+        """The density of all eigenvalues."""
+
+        def make() -> Arrays:
+            found = eigenvalue_density(self.multiply, n=self.n, key=jax.random.key(0))
+            return {name: np.asarray(x) for name, x in found._asdict().items()}
+
+        stored = self.arrays("density", {}, make)
+        return Density(jnp.asarray(stored["points"]), jnp.asarray(stored["counts"]))
+
+    @property
+    def n(self) -> int:
+        return len(self.counting.vocabulary.words)
+
+    def eigenpairs(self, k: int) -> Eigenpairs:
+        """More than k leading eigenpairs, or all; cut from more of them if these are kept."""
+        # More than wanted, as the density is an estimate; and not of every size, as each compiles.
+        rank = min(self.n, RANKS * (2 + 9 * k // (8 * RANKS)))
+
+        def make() -> Arrays:
+            found = leading_eigenpairs(
+                self.multiply,
+                n=self.n,
+                rank=rank,
+                key=jax.random.key(1),
+                tolerance=self.tolerance,
+                progress=self.say,
+            )
+            return {name: np.asarray(x) for name, x in found._asdict().items() if name != "density"}
+
+        key = {"tolerance": self.tolerance}
+        for enough in (*range(rank, self.n, RANKS), self.n):
+            settings = self.settings | key | {"rank": enough}
+            if (stored := self.counting.store.find("eigenpairs", settings)) is not None:
+                break
+        else:
+            stored = self.arrays("eigenpairs", key | {"rank": rank}, make)
+        names = ("values", "vectors", "residuals")
+        pairs = (jnp.asarray(stored[name][..., :rank]) for name in names)
+        return Eigenpairs(*pairs, self.density, int(stored["products"]))

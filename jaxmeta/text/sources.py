@@ -18,7 +18,6 @@ they hold, not by their names.
 import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,31 +26,16 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.sparse import csr_array
 
-from jaxmeta import _checks, _files
+from jaxmeta import _checks
+from jaxmeta._files import Cache
 from jaxmeta.dimension import RULES
+from jaxmeta.linalg import fix_signs
 from jaxmeta.noise import usvt_rank
 from jaxmeta.progress import Progress, silent
-from jaxmeta.spectral import Spectrum, embed, fix_signs
-from jaxmeta.text._steps import (
-    RANKS,
-    Counting,
-    Steps,
-    contents,
-    identity,
-    occurrences,
-    signal_of,
-    vocabulary_of,
-)
-from jaxmeta.text.corpus import (
-    Corpus,
-    Vocabulary,
-    intersection_vocabulary,
-)
-from jaxmeta.text.counting import (
-    contiguous_halves,
-    count_windows,
-    random_blocks,
-)
+from jaxmeta.spectral import Spectrum, embed
+from jaxmeta.text._steps import Counting, Steps, contents, vocabulary_of
+from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary
+from jaxmeta.text.counting import contiguous_halves, random_blocks
 
 __all__ = ["Recipe", "Source", "build_sources"]
 
@@ -143,65 +127,60 @@ def build_sources(
     # These would be noticed as well without a check, but after minutes.
     _checks.integer("window", window, least=1)
     _checks.positive("tolerance", tolerance, "pass a relative residual, such as 1e-3")
-    if cache is not None and not Path(cache).is_dir() and Path(cache).exists():
-        raise ValueError(f"cache: got {cache}, a file, expected a folder; choose another name.")
-    store = _files.Cache(None if cache is None else Path(cache))
+    if cache is not None and Path(cache).is_file():
+        _checks.fail("cache", f"{cache}, a file", "a folder", "choose another name")
+    store = Cache(None if cache is None else Path(cache))
     say = progress or silent
     # Without a cache corpora need no name that lasts.
-    key_of = contents if cache else (lambda corpus: str(id(corpus)))
+    key_of = (lambda corpus: str(id(corpus))) if cache is None else contents
     keys = [key_of(recipe.corpus) for recipe in recipes]
     corpora = {key: recipe.corpus for key, recipe in zip(keys, recipes, strict=True)}
     own = {key: vocabulary_of(store, corpora[key], key, min_count, say) for key in corpora}
     shared = join(list(own.values()), size=size)
     built: dict[str, Source] = {}
     for key, corpus in corpora.items():
-        places = own[key].tokens if unknown == "keep" else occurrences(own[key], shared.words)
-        split = contiguous_halves(places) if contiguous else random_blocks(seed)
         settings = {
             "corpus": key,
             "words": hashlib.sha256("\n".join(shared.words).encode()).hexdigest(),
             "window": window,
             "unknown": unknown,
         }
-        halves = settings | {"split": "contiguous" if contiguous else seed}
-        count = partial(
-            count_windows, corpus, shared, window=window, unknown=unknown, split=split, progress=say
-        )
-        counting = Counting(store, settings, halves, count)
+        places = _places(own[key], shared, unknown)
+        split = contiguous_halves(places) if contiguous else random_blocks(seed)
+        options = {"window": window, "unknown": unknown, "split": split, "progress": say}
+        halves = {"split": "contiguous" if contiguous else seed}
+        counting = Counting(store, settings, halves, corpus, shared, options)
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
-            signal = partial(signal_of, recipe, counting, weights)
-            of_signal = {
-                "signal": identity(recipe.signal) if cache else None,
-                "weights": None if weights is None else np.asarray(weights).tolist(),
-                "dtype": str(jnp.result_type(float)),
-            }
-            both = settings | of_signal, halves | of_signal
-            steps = Steps(store, *both, signal, len(shared.words), tolerance, recipe, say)
-            built[recipe.name] = _source(steps, shared.words, alpha, rule)
+            steps = Steps(counting, recipe.name, recipe.signal, weights, tolerance, say)
+            built[recipe.name] = _source(steps, alpha, rule)
     return tuple(built[recipe.name] for recipe in recipes)
 
 
-def _source(steps: Steps, words: tuple[str, ...], alpha: float, rule: str) -> Source:
-    n, sigma, density = len(words), steps.noise(), steps.density()
+def _places(own: Vocabulary, shared: Vocabulary, unknown: str) -> int:
+    """How many tokens of a corpus have a place in windows."""
+    if unknown == "keep":
+        return own.tokens
+    counts = dict(zip(own.words, own.counts.tolist(), strict=True))
+    return sum(counts.get(word, 0) for word in shared.words)
 
+
+def _source(steps: Steps, alpha: float, rule: str) -> Source:
     def dimensions(eigenvalues: np.ndarray) -> int:
-        found = RULES[rule](jnp.asarray(eigenvalues, jnp.result_type(float)), sigma, alpha)
+        found = RULES[rule](jnp.asarray(eigenvalues, jnp.result_type(float)), steps.sigma, alpha)
         return max(1, int(found))
 
-    k, rank = dimensions(density.spectrum()), 0
-    while k > rank:
-        # More than wanted, as the density is an estimate; and not of every size, as each compiles.
-        rank = min(n, RANKS * (2 + 9 * k // (8 * RANKS)))
-        pairs = steps.eigenpairs(rank, density)
+    pairs, k = None, dimensions(steps.density.spectrum())
+    while pairs is None or k > len(pairs.values):
+        pairs = steps.eigenpairs(k)
         k = dimensions(pairs.spectrum)
     magnitudes = jnp.asarray(np.abs(pairs.spectrum))
     return Source(
-        name=steps.recipe.name,
-        words=words,
+        name=steps.name,
+        words=steps.counting.vocabulary.words,
         spectrum=Spectrum(fix_signs(pairs.vectors), jnp.abs(pairs.values)),
         eigenvalues=pairs.spectrum,
-        sigma=sigma,
-        rank=int(usvt_rank(magnitudes, sigma=sigma, n=n)),
+        sigma=steps.sigma,
+        rank=int(usvt_rank(magnitudes, sigma=steps.sigma, n=steps.n)),
         k=k,
         alpha=alpha,
         residual=float(jnp.max(pairs.residuals)),
@@ -211,17 +190,9 @@ def _source(steps: Steps, words: tuple[str, ...], alpha: float, rule: str) -> So
 def _check(recipes: Sequence[Recipe], rule: str, alpha: float) -> None:
     names = [recipe.name for recipe in recipes]
     if not names or len(set(names)) < len(names):
-        raise ValueError(
-            f"recipes: got the names {names}, expected at least one, and all different; "
-            "name each source."
-        )
-    if rule not in RULES:
-        raise ValueError(f"rule: got {rule!r}, expected one of {', '.join(RULES)}; choose one.")
-    if not alpha >= 0:
-        raise ValueError(
-            f"alpha: got {alpha}, expected a number that is not negative; 0.5 is the paper's."
-        )
+        expected = "at least one, and all different"
+        _checks.fail("recipes", f"the names {names}", expected, "name each source")
+    _checks.one_of("rule", rule, RULES)
+    _checks.not_negative("alpha", alpha, "pass 0.5, as the paper does, or another exponent")
     if rule == "rie" and alpha != 0.5:
-        raise ValueError(
-            f'alpha: got {alpha}, expected 0.5 with the rule "rie"; use the rule "ideal".'
-        )
+        _checks.fail("alpha", str(alpha), '0.5 with the rule "rie"', 'use the rule "ideal"')

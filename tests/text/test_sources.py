@@ -11,7 +11,7 @@ from helpers import IN_64_BIT, assert_close
 import jaxmeta
 from jaxmeta import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
 from jaxmeta.dimension import RULES
-from jaxmeta.text import _steps, sources
+from jaxmeta.text import _steps
 
 pytestmark = pytest.mark.skipif(
     IN_64_BIT, reason="made of functions that both legs test; the 32-bit leg runs these"
@@ -145,8 +145,7 @@ class Calls:
     def __init__(self, monkeypatch):
         self.made = dict.fromkeys(self.STEPS, 0)
         for name in self.STEPS:
-            home = sources if name == "count_windows" else _steps
-            monkeypatch.setattr(home, name, self.counted(name, getattr(home, name)))
+            monkeypatch.setattr(_steps, name, self.counted(name, getattr(_steps, name)))
 
     def counted(self, name, function):
         def call(*arguments, **options):
@@ -297,7 +296,7 @@ def test_bad_input(corpora, tmp_path, hooked):
 
     rejected("recipes: got the names \\[\\]", [])
     rejected("recipes: got the names .*GloVe.*GloVe", one * 2)
-    rejected("rule: got 'best', expected one of paper, released", one, rule="best")
+    rejected("rule: got 'best', expected one of 'paper', 'released'", one, rule="best")
     rejected("alpha: got -1.0", one, alpha=-1.0)
     rejected('alpha: got 0.25, expected 0.5 with the rule "rie"', one, alpha=0.25, rule="rie")
     rejected("size: got 99, expected at most 40", one, size=99)

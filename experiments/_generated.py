@@ -26,12 +26,16 @@ PAIRS, QUESTIONS, SENTENCES, LENGTH = 400, 200, 240, 6
 
 def truth(model: LatentModel) -> np.ndarray:
     """Vectors of length 1 for the words of a model; the first coordinate tells most."""
-    logarithms = np.log(model.joint)
-    # Products of vectors and a term of each word, which centring takes away.
-    means = logarithms.mean(axis=0)
-    values, vectors = np.linalg.eigh(logarithms - means[None] - means[:, None] + means.mean())
+    values, vectors = np.linalg.eigh(products(model))
     leading = (vectors * np.sqrt(np.maximum(values, 0)))[:, ::-1][:, :8]
     return leading / np.maximum(np.linalg.norm(leading, axis=1, keepdims=True), 1e-12)
+
+
+def products(model: LatentModel) -> np.ndarray:
+    """Those of the vectors: log J less a term of each word, which centring takes away."""
+    logarithms = np.log(model.joint)
+    means = logarithms.mean(axis=0)
+    return logarithms - means[None, :] - means[:, None] + means.mean()
 
 
 def task(name: str, model: LatentModel) -> Any:

@@ -1,24 +1,28 @@
-"""What experiments share: data, noisy draws kept on disk, tables and where they come from."""
+"""What experiments share: data, tables, figures and where they come from, and the command line."""
 
 import argparse
 import csv
 import dataclasses
 import datetime
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import jax
+import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
-from jaxmeta.files import Cache, write_whole
+from jaxmeta.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,94 +31,6 @@ GREY, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#999999", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
 )  # fmt: skip
 STYLE: Any = {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False}
-
-
-@dataclasses.dataclass(frozen=True)
-class Spectrum:
-    """Ideal eigenvalues scale * i^-exponent, the first `rank` of them (None: all)."""
-
-    exponent: float
-    rank: int | None = None
-    scale: float = 40.0
-    indefinite: bool = False
-    """Whether signs are drawn at random; otherwise none is negative."""
-
-    @property
-    def name(self) -> str:
-        """Exponent and rank."""
-        return f"{self.exponent:g}/{'full' if self.rank is None else self.rank}"
-
-    @property
-    def signs(self) -> str:
-        """In a word."""
-        return "indefinite" if self.indefinite else "positive"
-
-    def values(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """All n ideal eigenvalues, by magnitude."""
-        values = self.scale * np.arange(1, n + 1.0) ** -self.exponent
-        if self.rank is not None:
-            values[self.rank :] = 0
-        return values * rng.choice([-1, 1], n) if self.indefinite else values
-
-
-@dataclasses.dataclass(frozen=True)
-class Draw:
-    """One source: an ideal signal, diagonal without loss of generality, plus Wigner noise."""
-
-    ideal: np.ndarray
-    """Its n eigenvalues, by magnitude."""
-    eigenvalues: np.ndarray
-    """Those of the noisy signal, by magnitude, with their signs."""
-    strengths: np.ndarray
-    """What each noisy direction holds of the ideal, a row for each alpha."""
-
-
-def draw(spectrum: Spectrum, *, n: int, sigma: float, seed: int, alphas: Sequence[float]) -> Draw:
-    """A source from scratch: one eigendecomposition of an n x n matrix."""
-    rng = np.random.default_rng(seed)
-    ideal = spectrum.values(n, rng)
-    eigenvalues, vectors = noisy(ideal, sigma, rng)
-    return Draw(ideal, eigenvalues, strengths(vectors, ideal, alphas))
-
-
-def noisy(
-    ideal: np.ndarray, sigma: float, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues, by magnitude, and vectors of diag(ideal) plus symmetric Gaussian noise."""
-    z = rng.standard_normal((len(ideal), len(ideal)))
-    eigenvalues, vectors = np.linalg.eigh(np.diag(ideal) + sigma / 2**0.5 * (z + z.T))
-    order = np.argsort(-np.abs(eigenvalues))
-    return eigenvalues[order], vectors[:, order]
-
-
-def strengths(vectors: np.ndarray, ideal: np.ndarray, alphas: Sequence[float]) -> np.ndarray:
-    """The truth: u'|M|^(2 alpha)u of each column u, a row for each alpha."""
-    powers = np.stack([power(np.abs(ideal), 2 * alpha) for alpha in alphas])
-    return powers @ vectors**2
-
-
-def power(values: np.ndarray, exponent: float) -> np.ndarray:
-    """Powers with 0^x = 0 for every x."""
-    return np.where(values > 0, np.where(values > 0, values, 1.0) ** exponent, 0.0)
-
-
-def cached_draw(
-    folder: Path,
-    spectrum: Spectrum,
-    *,
-    n: int,
-    sigma: float,
-    seed: int,
-    alphas: Sequence[float],
-) -> Draw:
-    """The same as `draw`, from disk if it has been drawn before."""
-    settings = {**dataclasses.asdict(spectrum), "n": n, "sigma": sigma, "seed": seed}
-    arrays = Cache(folder).arrays(
-        "draw",
-        {**settings, "alphas": list(alphas)},
-        lambda: vars(draw(spectrum, n=n, sigma=sigma, seed=seed, alphas=alphas)),
-    )
-    return Draw(**arrays)
 
 
 def write_table(path: Path, rows: Sequence[Any]) -> None:
@@ -162,21 +78,75 @@ def write_provenance(path: Path, config: Any, *, started: float, dtype: str) -> 
 def publish(
     out: Path,
     config: Any,
-    rows: Sequence[Any],
+    tables: Mapping[str, Sequence[Any]],
     *,
     started: float,
-    table: Callable[[list[dict[str, Any]]], str],
-    figures: Mapping[str, Callable[[list[dict[str, Any]], Path], None]],
+    texts: Mapping[str, Callable[..., str]] | None = None,
+    figures: Mapping[str, Callable[..., None]] | None = None,
+    dtype: str | None = None,
 ) -> None:
-    """Write rows, a table and figures made of what was written, and where they come from."""
-    write_table(out / "rows.csv", rows)
-    read = read_table(out / "rows.csv")
-    write_text(out / "table.md", table(read))
-    for name, plot in figures.items():
-        plot(read, out / name)
-    dtype = str(jax.numpy.zeros(()).dtype)
+    """Write tables, what is made of them, and where they come from.
+
+    Texts and figures are functions of all tables, as read from their files; the path of a figure
+    comes last. Texts are printed too.
+    """
+    for name, rows in tables.items():
+        write_table(out / f"{name}.csv", rows)
+    read = [read_table(out / f"{name}.csv") for name in tables]
+    for name, make in (texts or {}).items():
+        text = make(*read)
+        write_text(out / f"{name}.md", text)
+        print(f"{text}\n")
+    for name, plot in (figures or {}).items():
+        plot(*read, out / f"{name}.png")
+    dtype = dtype or str(jax.numpy.zeros(()).dtype)
     write_provenance(out / "provenance.json", config, started=started, dtype=dtype)
-    print(f"{table(read)}\n\n{time.time() - started:.0f} s; written to {out}")
+    print(f"{time.time() - started:.0f} s; written to {out}")
+
+
+@contextmanager
+def drawing(
+    path: Path,
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    size: tuple[float, float],
+    dpi: int = 130,
+    **shared: Any,
+) -> Iterator[tuple[Figure, np.ndarray]]:
+    """A figure and its rows and columns of axes, saved if nothing goes wrong while it is drawn."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure, figure.subplots(rows, columns, squeeze=False, **shared)
+        with write_whole(path) as part:
+            figure.savefig(part, dpi=dpi)
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as Markdown."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]
+    return "\n".join((lines[0].replace("|  |", "| |"), "|---" * len(heads) + "|", *lines[1:]))
+
+
+def show(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table, the first column to the left and the others to the right."""
+    lines = [heads, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for first, *others in lines:
+        cells = (cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))
+        print("  ".join((first.ljust(widths[0]), *cells)))
+
+
+def groups(rows: Iterable[Any], *names: str) -> Iterator[tuple[tuple[Any, ...], list[Any]]]:
+    """Rows, dataclasses, that follow one another and have the same under all of the names."""
+    for key, own in itertools.groupby(rows, lambda row: tuple(getattr(row, x) for x in names)):
+        yield key, list(own)
+
+
+def unique(rows: Iterable[Mapping[str, Any]], *names: str) -> list[Any]:
+    """What rows have under one name, or under several, in order and once each."""
+    found = (tuple(row[name] for name in names) for row in rows)
+    return list(dict.fromkeys(one if len(names) > 1 else one[0] for one in found))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -255,8 +225,9 @@ def folder(asked: argparse.Namespace, name: str) -> Path:
     return asked.out or ROOT / "results" / (f"{name}_smoke" if asked.smoke else name)
 
 
-def arguments(description: str | None, name: str) -> argparse.Namespace:
-    """What is asked for on the command line: `smoke` and `out`."""
+def main(
+    description: str | None, report: Callable[[Any, Path], Any], full: Any, smoke: Any
+) -> None:
+    """Do as the command line of an experiment says."""
     asked = parser(description).parse_args()
-    asked.out = folder(asked, name)
-    return asked
+    report(smoke if asked.smoke else full, folder(asked, Path(sys.argv[0]).stem))

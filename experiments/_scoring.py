@@ -11,17 +11,12 @@ import itertools
 import math
 import re
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxmeta
@@ -175,12 +170,6 @@ def means(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str, str], 
     return {at: float(np.mean(own)) for at, own in values.items()}
 
 
-def unique(rows: Iterable[Mapping[str, Any]], *names: str) -> list[Any]:
-    """What rows have under one name, or under several, in order and once each."""
-    found = (tuple(row[name] for name in names) for row in rows)
-    return list(dict.fromkeys(one if len(names) > 1 else one[0] for one in found))
-
-
 def markdown(
     rows: Sequence[Mapping[str, Any]],
     best: Sequence[Mapping[str, Any]],
@@ -198,21 +187,17 @@ def markdown(
     sizes: dict[str, list[float]] = {}
     for row in own:
         sizes.setdefault(str(row["method"]), []).append(float(row["dimensions"]))
-    columns = {cell: {method: mean[setting, method, *cell] for method in sizes} for cell in cells}
-    marks = {cell: _mark(best, setting, cell) for cell in cells}
-    lines = [
-        f"| | k | {' | '.join(heading(own, cell) for cell in cells)} |",
-        "|---" * (len(cells) + 2) + "|",
-    ]
+    first = {cell: max(sizes, key=lambda method: mean[setting, method, *cell]) for cell in cells}
+    lines = []
     for method, ks in sizes.items():
-        texts = []
-        for cell in cells:
-            value = 100 * columns[cell][method]
-            first = method == max(columns[cell], key=columns[cell].__getitem__)
-            texts.append(f"**{value:.2f}**{marks[cell]}" if first else f"{value:.2f}")
+        texts = [f"{100 * mean[setting, method, *cell]:.2f}" for cell in cells]
+        marked = (
+            f"**{text}**{_mark(best, setting, cell)}" if method == first[cell] else text
+            for text, cell in zip(texts, cells, strict=True)
+        )
         k = f"{min(ks):.0f}" if min(ks) == max(ks) else f"{min(ks):.0f} to {max(ks):.0f}"
-        lines.append(f"| {method} | {k} | {' | '.join(texts)} |")
-    return "\n".join(lines)
+        lines.append((method, k, *marked))
+    return _record.markdown(("", "k", *(heading(own, cell) for cell in cells)), lines)
 
 
 def heading(rows: Sequence[Mapping[str, Any]], cell: Cell) -> str:
@@ -247,50 +232,53 @@ def compare(
     """
     mean = means(rows)
     settings = len({setting for setting, _, _ in printed}) > 1
-    lines = [
-        f"|{' sources |' if settings else ''} method | task | paper | ours | ours - paper | "
-        "ours, as released | that - paper |",
-        "|---" * (8 if settings else 7) + "|",
-    ]
+    heads = ("method", "task", "paper", "ours", "ours - paper", "ours, as released", "that - paper")
+    lines = []
     for (setting, method, task), value in printed.items():
         figures = []
         for own in (method, RELEASED.get(method)):
             ours = None if own is None else 100 * mean[setting, own, *cells[task]]
-            figures.append(" | " if ours is None else f"{ours:.2f} | {ours - value:+.2f}")
-        start = f"| {setting} " if settings else ""
-        lines.append(f"{start}| {method} | {task} | {value:.2f} | {' | '.join(figures)} |")
-    return "\n".join(lines)
+            figures += ["", ""] if ours is None else [f"{ours:.2f}", f"{ours - value:+.2f}"]
+        lines.append((*[setting] * settings, method, task, f"{value:.2f}", *figures))
+    return _record.markdown((*["sources"] * settings, *heads), lines)
 
 
 def report(
     config: Any,
     out: Path,
-    rows: Sequence[Row],
-    best: Sequence[Best],
+    found: tuple[Sequence[Row], Sequence[Best]],
     cells: Sequence[Cell],
     *,
     started: float,
-) -> list[dict[str, Any]]:
+    **texts: Callable[[Sequence[Mapping[str, Any]]], str],
+) -> None:
     """Write rows, who is first, provenance, tables and figures, and print the tables.
 
-    Returns rows as they are in the file.
+    `texts` are more tables, made of the rows.
     """
-    _record.write_table(out / "rows.csv", rows)
-    _record.write_table(out / "best.csv", best)
-    dtype = str(jnp.zeros(()).dtype)
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype=dtype)
-    read, first = _record.read_table(out / "rows.csv"), _record.read_table(out / "best.csv")
-    settings = unique(read, "setting")
-    tables = []
-    for setting in settings:
-        title = f"#### {setting}\n\n" if len(settings) > 1 else ""
-        tables.append(title + markdown(read, first, cells, setting=setting))
-        figure = "differences" if len(settings) == 1 else f"differences_{slug(setting)}"
-        plot(read, cells, out / f"{figure}.png", setting=setting)
-    _record.write_text(out / "table.md", "\n\n".join(tables))
-    print("\n\n".join(tables))
-    print(f"\n{time.time() - started:.0f} s; written to {out}")
-    return read
+    rows, best = found
+    settings = list(dict.fromkeys(row.setting for row in rows))
+    several = len(settings) > 1
+
+    def tables(rows: Any, best: Any) -> str:
+        return "\n\n".join(
+            (f"#### {name}\n\n" if several else "") + markdown(rows, best, cells, setting=name)
+            for name in settings
+        )
+
+    made = {name: lambda rows, _, make=make: make(rows) for name, make in texts.items()}
+    figures = {
+        f"differences_{slug(name)}" if several else "differences": partial(plot, cells, name)
+        for name in settings
+    }
+    _record.publish(
+        out,
+        config,
+        {"rows": rows, "best": best},
+        started=started,
+        texts={"table": tables} | made,
+        figures=figures,
+    )
 
 
 def slug(text: str) -> str:
@@ -299,25 +287,18 @@ def slug(text: str) -> str:
 
 
 def plot(
-    rows: Sequence[Mapping[str, Any]], cells: Sequence[Cell], path: Path, *, setting: str
+    cells: Sequence[Cell], setting: str, rows: Sequence[Mapping[str, Any]], _: Any, path: Path
 ) -> None:
     """Differences to unweighted concatenation with intervals, a panel for each cell.
 
     Over several seeds: the mean of the differences, and the widest interval.
     """
     own = [row for row in rows if row["setting"] == setting]
-    methods = [method for method in unique(own, "method") if method != REFERENCE]
+    methods = [method for method in _record.unique(own, "method") if method != REFERENCE]
     across = min(len(cells), 4)
     down = math.ceil(len(cells) / across)
-    with plt.rc_context(_record.STYLE):
-        figure, grid = plt.subplots(
-            down,
-            across,
-            figsize=(2.2 + 2.9 * across, 1.0 + (0.9 + 0.24 * len(methods)) * down),
-            sharey=True,
-            squeeze=False,
-            layout="constrained",
-        )
+    size = 2.2 + 2.9 * across, 1.0 + (0.9 + 0.24 * len(methods)) * down
+    with _record.drawing(path, down, across, size=size, dpi=110, sharey=True) as (figure, grid):
         for axes in grid.flat[len(cells) :]:
             axes.set_visible(False)
         for axes, cell in zip(grid.flat, cells, strict=False):
@@ -327,22 +308,20 @@ def plot(
                     for row in own
                     if row["method"] == method and (row["task"], row["metric"]) == cell
                 ]
-                middle = 100 * float(np.mean([row["difference"] for row in found]))
-                ends = [
-                    100 * min(row["difference_low"] for row in found),
-                    100 * max(row["difference_high"] for row in found),
-                ]
-                sure = ends[0] > 0 or ends[1] < 0
-                colour = _record.GREY
-                if sure:
-                    colour = _record.BLUE if middle > 0 else _record.VERMILION
-                axes.plot(ends, [place, place], color=colour, lw=2)
-                axes.plot(middle, place, "o", color=colour, ms=5)
-            axes.axvline(0, color="black", lw=0.8)
+                middle = float(np.mean([row["difference"] for row in found]))
+                low = min(row["difference_low"] for row in found)
+                high = max(row["difference_high"] for row in found)
+                interval(axes, place, middle, low, high)
             axes.set_title(heading(own, cell).replace(" (", "\n("), fontsize=9)
             axes.set_yticks(range(len(methods)), list(reversed(methods)), fontsize=9)
-            axes.tick_params(axis="x", labelsize=8)
         figure.supxlabel(f"points above {REFERENCE}, 95 % interval ({setting})", fontsize=10)
-        with jaxmeta.files.write_whole(path) as part:
-            figure.savefig(part, dpi=110)
-        plt.close(figure)
+
+
+def interval(axes: Any, place: int, middle: float, low: float, high: float) -> None:
+    """Draw a difference times 100, with its interval: in colour if that is on one side of 0."""
+    sure = low > 0 or high < 0
+    colour = (_record.BLUE if middle > 0 else _record.VERMILION) if sure else _record.GREY
+    axes.plot([100 * low, 100 * high], [place, place], color=colour, lw=2)
+    axes.plot(100 * middle, place, "o", color=colour, ms=5)
+    axes.axvline(0, color="black", lw=0.8)
+    axes.tick_params(axis="x", labelsize=8)

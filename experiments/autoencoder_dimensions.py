@@ -17,10 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxmeta
@@ -110,15 +106,13 @@ def run(config: Config, cache: Path) -> list[Row]:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Pearson's correlations times 100, mean and range over seeds."""
-    tasks = _scoring.unique(rows, "task")
-    lines = [f"| | k | {' | '.join(tasks)} |", "|---" * (len(tasks) + 2) + "|"]
-    for method, k in _scoring.unique(rows, "method", "dimensions"):
-        cells = []
-        for task in tasks:
-            own = values(rows, method, k, task)
-            cells.append(f"{np.mean(own):.2f} ({min(own):.2f} to {max(own):.2f})")
-        lines.append(f"| {method} | {k:.0f} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    tasks = _record.unique(rows, "task")
+    lines = []
+    for method, k in _record.unique(rows, "method", "dimensions"):
+        own = [values(rows, method, k, task) for task in tasks]
+        cells = (f"{np.mean(x):.2f} ({min(x):.2f} to {max(x):.2f})" for x in own)
+        lines.append((method, f"{k:.0f}", *cells))
+    return _record.markdown(("", "k", *tasks), lines)
 
 
 def values(rows: Sequence[Mapping[str, Any]], method: str, k: float, task: str) -> list[float]:
@@ -133,46 +127,32 @@ def values(rows: Sequence[Mapping[str, Any]], method: str, k: float, task: str) 
 
 def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """AAEME against its size; the others, of one size, as level lines."""
-    with plt.rc_context(_record.STYLE):
-        figure, axes = plt.subplots(figsize=(7, 4.6), layout="constrained")
-        for task in _scoring.unique(rows, "task"):
+    trained = _record.unique(rows, "method", "dimensions")
+    sizes = [k for method, k in trained if method == "AAEME"]
+    fixed = [at for at in trained if at[0] != "AAEME"]
+    with _record.drawing(path, size=(7, 4.6)) as (_, ((axes,),)):
+        for task in _record.unique(rows, "task"):
             colour = COLOURS[task]
-            sizes = [k for m, k in _scoring.unique(rows, "method", "dimensions") if m == "AAEME"]
             own = [values(rows, "AAEME", k, task) for k in sizes]
             axes.plot(sizes, [np.mean(x) for x in own], "o-", color=colour, label=f"AAEME, {task}")
-            axes.fill_between(
-                sizes, [min(x) for x in own], [max(x) for x in own], color=colour, alpha=0.15, lw=0
-            )
-            for (method, k), style in zip(
-                [at for at in _scoring.unique(rows, "method", "dimensions") if at[0] != "AAEME"],
-                ("--", ":"),
-                strict=True,
-            ):
+            ends = ([end(x) for x in own] for end in (min, max))
+            axes.fill_between(sizes, *ends, color=colour, alpha=0.15, lw=0)
+            for (method, k), style in zip(fixed, ("--", ":"), strict=True):
                 mean = float(np.mean(values(rows, method, k, task)))
                 label = f"{method}, k = {k:,.0f}" if task == "MTurk-771" else None
                 axes.axhline(mean, color=colour, ls=style, lw=1.2, label=label)
         axes.set(xlabel="dimensions of AAEME", ylabel="Pearson's correlation, times 100")
         axes.legend(frameon=False, fontsize=9, ncols=2)
-        with jaxmeta.files.write_whole(path) as part:
-            figure.savefig(part, dpi=130)
-        plt.close(figure)
 
 
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write and print."""
     started = time.time()
     rows = run(config, out.parent / "cache")
-    _record.publish(
-        out,
-        config,
-        rows,
-        started=started,
-        table=table,
-        figures={"autoencoder_dimensions.png": plot},
-    )
+    texts, figures = {"table": table}, {"autoencoder_dimensions": plot}
+    _record.publish(out, config, {"rows": rows}, started=started, texts=texts, figures=figures)
     return rows
 
 
 if __name__ == "__main__":
-    asked = _record.arguments(__doc__, "autoencoder_dimensions")
-    report(SMOKE if asked.smoke else FULL, asked.out)
+    _record.main(__doc__, report, FULL, SMOKE)

@@ -26,14 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxmeta
-from experiments import _record
+from experiments import _embeddings, _record
 from jaxmeta import Corpus, Recipe
 from jaxmeta.text import Source
 
@@ -42,6 +38,7 @@ SIGNALS: dict[str, Callable[..., Any]] = {
     "SGNS": functools.partial(jaxmeta.shifted_pmi, shift=3.0),
     "LSA": jaxmeta.ppmi,
 }
+KS = tuple(jaxmeta.RULES)
 COLOURS = {"GloVe": _record.BLUE, "SGNS": _record.GREEN, "LSA": _record.VERMILION}
 
 
@@ -165,14 +162,9 @@ def build(config: Config, made_of: Sequence[Recipe], cache: Path) -> tuple[Sourc
 def run(config: Config, cache: Path) -> tuple[list[Row], list[Point]]:
     """Build sources and meta-embeddings, and take their measure."""
     built = sources(config, cache)
-    n, alpha = len(built[0].words), config.alpha
-    values = tuple(source.values for source in built)
-    ideals = tuple(jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in built)
-    sw = jaxmeta.source_weights(ideals, values, alpha=alpha)
-    dw = jaxmeta.dimension_weights(ideals, values, alpha=alpha)
-    embeddings = tuple(source.embedding for source in built)
-    for weights in (sw, dw):
-        jaxmeta.concatenate(embeddings, weights).block_until_ready()
+    sw, dw = (_embeddings.weights(name, built) for name in ("SW", "DW"))
+    for make in _embeddings.methods(built, ("SW", "DW")).values():
+        make()
     rows, points = [], []
     for source, corpus, c, d in zip(built, config.corpora, sw, dw, strict=True):
         own = curves(source)
@@ -230,26 +222,28 @@ def row(source: Source, corpus: str, points: list[Point], sw: float, least: floa
 
 def print_table(rows: Sequence[Row]) -> None:
     """Sources, one a line."""
-    heads = ("paper", "released", "spiked", "RIE", "ideal")
-    print(f"\n{'':<8}{'corpus':<16}{'words':>7}{'sigma':>8}{'edge':>7}{'rank':>7}", end="")
-    print("".join(f"{head:>10}" for head in heads) + f"{'residual':>11}{'SW':>7}{'DW from':>9}")
-    for r in rows:
-        ks = (r.paper, r.released, r.spiked, r.rie, r.ideal)
-        print(f"{r.source:<8}{r.corpus:<16}{r.words:>7,}{r.sigma:>8.4f}{r.edge:>7.1f}", end="")
-        print(f"{r.rank:>7,}" + "".join(f"{k:>10,}" for k in ks), end="")
-        print(f"{r.residual:>11.1e}{r.source_weight:>7.3f}{r.least_weight:>9.3f}")
-    print("k by the rules paper … ideal. PIP loss by the paper's recipe, up to the rank:")
+    print()
+    _record.show(
+        ("", "corpus", "words", "sigma", "edge", "rank", *KS, "residual", "SW", "DW from"),
+        [
+            (
+                r.source, r.corpus, f"{r.words:,}", f"{r.sigma:.4f}", f"{r.edge:.1f}",
+                f"{r.rank:,}", *(f"{getattr(r, name):,}" for name in KS), f"{r.residual:.1e}",
+                f"{r.source_weight:.3f}", f"{r.least_weight:.3f}",
+            )
+            for r in rows
+        ],
+    )  # fmt: skip
+    print(f"k by the rules {KS[0]} … {KS[-1]}. PIP loss by the paper's recipe, up to the rank:")
     for r in rows:
         verdict = "convex" if r.not_convex == 0 else f"not convex at {r.not_convex:,} of its k"
         print(f"  {r.source:<8}{verdict}, minima: {r.minima}")
 
 
-def plot_spectra(points: Sequence[dict], rows: Sequence[dict], path: Path) -> None:
+def plot_spectra(rows: Sequence[dict], points: Sequence[dict], path: Path) -> None:
     """Values by rank, the edge of the noise, and k."""
-    with plt.rc_context(_record.STYLE):
-        figure, panels = plt.subplots(
-            1, len(rows), figsize=(5 * len(rows), 5), layout="constrained", sharey=True
-        )
+    size = 5 * len(rows), 5
+    with _record.drawing(path, 1, len(rows), size=size, sharey=True) as (_, (panels,)):
         for axes, r in zip(panels, rows, strict=True):
             k, value, usvt = columns(points, r, "k", "value", "usvt")
             known, colour = k <= r["computed"], COLOURS[str(r["source"])]
@@ -269,9 +263,6 @@ def plot_spectra(points: Sequence[dict], rows: Sequence[dict], path: Path) -> No
             axes.legend(frameon=False, fontsize=9)
         panels[0].set_ylim(bottom=0.5 * min(r["edge"] for r in rows))
         panels[0].set_ylabel("singular value")
-        with jaxmeta.files.write_whole(path) as part:
-            figure.savefig(part, dpi=130)
-        plt.close(figure)
 
 
 def columns(points: Sequence[dict], row: dict, *names: str) -> Iterator[np.ndarray]:
@@ -280,12 +271,9 @@ def columns(points: Sequence[dict], row: dict, *names: str) -> Iterator[np.ndarr
     return (np.array([point[name] for point in own]) for name in names)
 
 
-def plot_losses(points: Sequence[dict], rows: Sequence[dict], path: Path) -> None:
+def plot_losses(rows: Sequence[dict], points: Sequence[dict], path: Path) -> None:
     """PIP loss against k: by the paper's recipe, and predicted."""
-    with plt.rc_context(_record.STYLE):
-        figure, panels = plt.subplots(
-            1, len(rows), figsize=(5 * len(rows), 4.6), layout="constrained"
-        )
+    with _record.drawing(path, 1, len(rows), size=(5 * len(rows), 4.6)) as (_, (panels,)):
         for axes, r in zip(panels, rows, strict=True):
             k, paper, predicted = columns(points, r, "k", "paper", "predicted")
             colour = COLOURS[str(r["source"])]
@@ -300,9 +288,6 @@ def plot_losses(points: Sequence[dict], rows: Sequence[dict], path: Path) -> Non
             axes.set_title(f"{r['source']}, {r['corpus']}")
             axes.legend(frameon=False, fontsize=9, loc="lower right")
         panels[0].set_ylabel("estimated PIP loss")
-        with jaxmeta.files.write_whole(path) as part:
-            figure.savefig(part, dpi=130)
-        plt.close(figure)
 
 
 def report(config: Config, out: Path) -> list[Row]:
@@ -310,21 +295,14 @@ def report(config: Config, out: Path) -> list[Row]:
     started = time.time()
     rows, points = run(config, out.parent / "cache")
     seconds = time.time() - started
-    _record.write_table(out / "rows.csv", rows)
-    # Neighbours on a logarithmic axis look the same: the table keeps those that do not.
-    chosen = {(r.source, k) for r in rows for k in (r.paper, r.released, r.spiked, r.rie, r.ideal)}
-    kept = [p for p in points if p.k % max(p.k // 100, 1) == 0 or (p.source, p.k) in chosen]
-    _record.write_table(out / "curves.csv", kept)
-    _record.write_provenance(
-        out / "provenance.json", config, started=started, dtype=str(jnp.zeros(()).dtype)
-    )
-    tables = _record.read_table(out / "curves.csv"), _record.read_table(out / "rows.csv")
-    plot_spectra(*tables, out / "spectra.png")
-    plot_losses(*tables, out / "pip_loss.png")
     print_table(rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"\n{seconds:.0f} s to the meta-embeddings and curves, {peak:.1f} GiB at the most")
-    print(f"{time.time() - started:.0f} s; written to {out}")
+    # Neighbours on a logarithmic axis look the same: the table keeps those that do not.
+    chosen = {(row.source, getattr(row, name)) for row in rows for name in KS}
+    kept = [p for p in points if p.k % max(p.k // 100, 1) == 0 or (p.source, p.k) in chosen]
+    figures = {"spectra": plot_spectra, "pip_loss": plot_losses}
+    _record.publish(out, config, {"rows": rows, "curves": kept}, started=started, figures=figures)
     return rows
 
 

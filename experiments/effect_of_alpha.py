@@ -10,23 +10,17 @@ word similarity, for the sources, for their concatenation without weights, and f
 """
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
-import jaxmeta
-from experiments import _record, _scoring, corpus_to_sources
+from experiments import _embeddings, _record, _scoring, corpus_to_sources
 from jaxmeta.evaluate import SIMILARITY, correlation_interval, similarity
-from jaxmeta.text import Source
 
 DEVELOPMENT = "MTurk-771"
 ALPHAS = tuple(i / 8 for i in range(13))
@@ -62,16 +56,6 @@ class Row:
     pearson_high: float
 
 
-def embedded(sources: Sequence[Source], alpha: float) -> dict[str, Any]:
-    """Sources and their concatenations at one exponent."""
-    n = len(sources[0].words)
-    own = {s.name: jaxmeta.embed(s.spectrum, k=s.k, alpha=alpha) for s in sources}
-    ideals = tuple(jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in sources)
-    dw = jaxmeta.dimension_weights(ideals, tuple(s.values for s in sources), alpha=alpha)
-    join = partial(jaxmeta.concatenate, tuple(own.values()))
-    return {**own, "UW": join(), "DW": join(dw)}
-
-
 def run(config: Config, cache: Path) -> list[Row]:
     """All exponents in all tasks."""
     data = _scoring.tasks(config.tasks, corpus_to_sources.model(config.sources))
@@ -79,14 +63,16 @@ def run(config: Config, cache: Path) -> list[Row]:
     progress = _record.Progress(len(config.alphas))
     rows = []
     for alpha in config.alphas:
-        for name, matrix in embedded(sources, alpha).items():
-            vectors = (sources[0].words, np.asarray(matrix))
+        own = _embeddings.at(sources, alpha)
+        made = {**_embeddings.single(own), **_embeddings.methods(own, ("UW", "DW"))}
+        for name, make in made.items():
+            vectors = (sources[0].words, np.asarray(make()))
             for task, pairs in data.items():
                 score = similarity(vectors, pairs)
                 assert score.gold is not None
                 pearson = float(np.corrcoef(score.items, score.gold)[0, 1])
                 interval = correlation_interval(pearson, score.covered)
-                at = (name, matrix.shape[1], alpha, task, score.covered, score.total)
+                at = (name, vectors[1].shape[1], alpha, task, score.covered, score.total)
                 rows.append(Row(*at, score.value, pearson, *interval))
         progress.step(f"alpha {alpha:g}")
     return rows
@@ -94,12 +80,8 @@ def run(config: Config, cache: Path) -> list[Row]:
 
 def best(rows: Sequence[Mapping[str, Any]]) -> str:
     """The exponent with the highest score of each embedding, as Markdown."""
-    lines = [
-        "| | best alpha, Pearson on MTurk-771 | there; at ½ | "
-        "best alpha, mean Spearman of all sets | there; at ½ |",
-        "|---|---|---|---|---|",
-    ]
-    for name in _scoring.unique(rows, "embedding"):
+    lines = []
+    for name in _record.unique(rows, "embedding"):
         own = [row for row in rows if row["embedding"] == name]
         cells = []
         for curve in (
@@ -107,9 +89,11 @@ def best(rows: Sequence[Mapping[str, Any]]) -> str:
             mean_curve(own),
         ):
             top = max(curve, key=curve.__getitem__)
-            cells.append(f"{top:g} | {100 * curve[top]:.2f}; {100 * curve[0.5]:.2f}")
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            cells += [f"{top:g}", f"{100 * curve[top]:.2f}; {100 * curve[0.5]:.2f}"]
+        lines.append((name, *cells))
+    pearson, spearman = f"Pearson on {DEVELOPMENT}", "mean Spearman of all sets"
+    heads = ((f"best alpha, {x}", "there; at ½") for x in (pearson, spearman))
+    return _record.markdown(("", *itertools.chain(*heads)), lines)
 
 
 def mean_curve(rows: Sequence[Mapping[str, Any]]) -> dict[float, float]:
@@ -122,9 +106,8 @@ def mean_curve(rows: Sequence[Mapping[str, Any]]) -> dict[float, float]:
 
 def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Scores against the exponent: Pearson's on MTurk-771, and the mean over all sets."""
-    with plt.rc_context(_record.STYLE):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-        for name in _scoring.unique(rows, "embedding"):
+    with _record.drawing(path, 1, 2, size=(11, 4.4)) as (_, ((left, right),)):
+        for name in _record.unique(rows, "embedding"):
             own = [row for row in rows if row["embedding"] == name]
             style = {"color": COLOURS[name], "lw": 2, "label": name}
             development = [row for row in own if row["task"] == DEVELOPMENT]
@@ -145,19 +128,16 @@ def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             axes.set(xlabel="exponent of the spectrum (the paper's: ½)", ylabel="times 100")
             axes.set_title(title, fontsize=11)
         left.legend(frameon=False, fontsize=9)
-        with jaxmeta.files.write_whole(path) as part:
-            figure.savefig(part, dpi=130)
-        plt.close(figure)
 
 
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write and print."""
     started = time.time()
     rows = run(config, out.parent / "cache")
-    _record.publish(out, config, rows, started=started, table=best, figures={"alpha.png": plot})
+    texts, figures = {"table": best}, {"alpha": plot}
+    _record.publish(out, config, {"rows": rows}, started=started, texts=texts, figures=figures)
     return rows
 
 
 if __name__ == "__main__":
-    asked = _record.arguments(__doc__, "effect_of_alpha")
-    report(SMOKE if asked.smoke else FULL, asked.out)
+    _record.main(__doc__, report, FULL, SMOKE)

@@ -50,15 +50,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import LogLocator
 
 import jaxmeta
-from experiments import _record
+from experiments import _known_ideal, _record
+from experiments._known_ideal import BEST, ESTIMATES, INFORMED, WEIGHTED
 
 ALPHA = 0.5
 
@@ -70,10 +66,6 @@ SIGNALS: dict[str, Callable[..., Any]] = {
     "log_count": jaxmeta.log_count,
 }
 RULES = ("paper", "spiked", "ideal")
-WEIGHTED = "ideal, weighted"
-INFORMED = "ideal, true sigma"
-BEST = "best k"
-ESTIMATES = ("observed", "usvt", "debiased")
 
 
 @dataclass(frozen=True)
@@ -163,11 +155,6 @@ class Measured:
 
 def run(config: Config) -> tuple[list[Row], list[Loss]]:
     """All sizes and signals."""
-    with jax.enable_x64(True):
-        return _run(config)
-
-
-def _run(config: Config) -> tuple[list[Row], list[Loss]]:
     model = jaxmeta.text.latent_model(
         config.n, rank=config.rank, strength=config.strength, seed=config.model_seed
     )
@@ -189,16 +176,7 @@ def _run(config: Config) -> tuple[list[Row], list[Loss]]:
             sources = build(model, text, window=config.window)
             for name, ideal in ideals.items():
                 observed = SIGNALS[name](jnp.asarray(counts))
-                found[name].append(
-                    measure(
-                        ideal,
-                        observed,
-                        sources[name],
-                        model.words,
-                        leading=config.rank,
-                        candidates=config.candidates,
-                    )
-                )
+                found[name].append(measure(ideal, observed, sources[name], model.words, config))
             progress.step(f"{tokens} tokens")
         for name, measured in found.items():
             rows.append(_row(name, tokens, float(np.mean(unseen)), measured))
@@ -243,9 +221,7 @@ def measure(
     observed: Any,
     sources: dict[str, jaxmeta.text.Source],
     words: Sequence[str],
-    *,
-    leading: int,
-    candidates: int,
+    config: Config,
 ) -> Measured:
     """Set the sources of a signal, by rule, against its ideal; both in the order of `words`."""
     n = len(words)
@@ -261,7 +237,7 @@ def measure(
 
     source = sources["ideal"]
     eigenvalues, values = jnp.asarray(source.eigenvalues), jnp.abs(jnp.asarray(source.eigenvalues))
-    strengths = partial(jaxmeta.ideal_strengths, eigenvalues, alpha=ALPHA, size=candidates)
+    strengths = partial(jaxmeta.ideal_strengths, eigenvalues, alpha=ALPHA, size=config.candidates)
     own = strengths(sigma=source.sigma).values
     weights = jaxmeta.strength_weights(values, own, alpha=ALPHA)
     spectrum = _spectrum(source, words)
@@ -287,7 +263,7 @@ def measure(
         rank=source.rank,
         ideal_rank=int(jaxmeta.noise.usvt_rank(clean.values, sigma=source.sigma, n=n)),
         errors={
-            name: _rms(np.asarray(x[:leading] / clean.values[:leading] - 1))
+            name: _rms(np.asarray(x[: config.rank] / clean.values[: config.rank] - 1))
             for name, x in estimates.items()
         },
         losses=losses,
@@ -351,150 +327,25 @@ def _losses(signal: str, tokens: int, measured: Sequence[Measured]) -> list[Loss
     return rows
 
 
-def exponent(tokens: Sequence[float], values: Sequence[float]) -> float:
-    """The slope of log values against log tokens, by least squares."""
-    return float(np.polyfit(np.log(tokens), np.log(values), 1)[0])
-
-
-def print_table(rows: Sequence[Row], losses: Sequence[Loss]) -> None:
-    """Signal by signal."""
-    for signal in SIGNALS:
-        own = [row for row in rows if row.signal == signal]
-        print(f"\n{signal}: noise, and relative error of the leading values")
-        print(
-            f"{'tokens':>12}{'unseen':>8}{'sigma':>9}{'true':>8}{'random':>8}{'system.':>8}"
-            f"{'ratio':>7}{'edge':>6}{'rank':>6}{'ideal':>6}"
-            f"{'observed':>10}{'USVT':>7}{'debiased':>10}"
-        )
-        for r in own:
-            print(
-                f"{r.tokens:>12}{r.unseen:>8.1%}{r.sigma:>9.4f}{r.noise:>8.4f}{r.random:>8.4f}"
-                f"{r.systematic:>8.4f}{r.ratio:>7.2f}{r.edge:>6.2f}{r.rank:>6.1f}"
-                f"{r.ideal_rank:>6.1f}{r.observed:>10.3f}{r.usvt:>7.3f}{r.debiased:>10.3f}"
-            )
-        at = {(x.tokens, x.rule): x for x in losses if x.signal == signal}
-        rules = list(dict.fromkeys(rule for _, rule in at))
-        print(f"{signal}: relative PIP loss, at k dimensions")
-        print(f"{'tokens':>12}" + "".join(f"{rule:>18}" for rule in rules))
-        for r in own:
-            cells = (at[r.tokens, rule] for rule in rules)
-            print(f"{r.tokens:>12}" + "".join(f"{x.loss:>10.3f} at {x.k:>4.1f}" for x in cells))
-
-
-def print_exponents(rows: Sequence[Row], losses: Sequence[Loss]) -> None:
-    """How fast each number falls: tokens to which power, over all sizes and the larger half."""
-    print("\nFitted exponents: falls as tokens^x, over all sizes (over the larger half of them)")
-    curves: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        for name in ("sigma", "noise", *ESTIMATES):
-            curves[name][row.signal].append(getattr(row, name))
-    for x in losses:
-        curves[f"loss, {x.rule}"][x.signal].append(x.loss)
-    tokens = sorted({row.tokens for row in rows})
-    half = len(tokens) // 2 + 1
-    print(f"{'':24}" + "".join(f"{signal:>18}" for signal in SIGNALS))
-    for name, by_signal in curves.items():
-        cells = (
-            f"{exponent(tokens, y):>10.2f} ({exponent(tokens[-half:], y[-half:]):.2f})"
-            for y in by_signal.values()
-        )
-        print(f"{name:24}" + "".join(cells))
-
-
-# Label, colour, style: estimates in colour, the truth in black, its parts lighter.
-NOISE = {
-    "noise": ("true", "black", "-"),
-    "random": ("its random part", _record.SKY, "-"),
-    "systematic": ("its systematic part", _record.ORANGE, ".-"),
-    "sigma": ("estimated", _record.BLUE, "o"),
-}
-SPECTRUM = {
-    "usvt": ("USVT", _record.VERMILION, "v-"),
-    "observed": ("as observed", "black", "o-"),
-    "debiased": ("debiased", _record.BLUE, "D-"),
-}
-LOSSES = {
-    BEST: ("at the best k", "black", "*-"),
-    "paper": ("paper", _record.VERMILION, "v-"),
-    "spiked": ("spiked", _record.GREEN, "^-"),
-    "ideal": ("ideal strengths", _record.SKY, "D-"),
-    WEIGHTED: ("ideal strengths, weighted", _record.PURPLE, "s-"),
-    INFORMED: (r"ideal strengths, true $\sigma$", _record.ORANGE, "--"),
-}
-
-
-def plot(folder: Path, figure_path: Path, *, settings: str) -> None:
-    """A column for each signal; noise, spectrum and loss below one another."""
-    rows = _record.read_table(folder / "rows.csv")
-    losses = _record.read_table(folder / "losses.csv")
-    titles = (
-        "noise of an entry",
-        "relative error of the leading values",
-        "relative PIP loss",
-    )
-    with plt.rc_context(_record.STYLE):
-        figure, grid = plt.subplots(
-            3, len(SIGNALS), figsize=(13.5, 11), layout="constrained", sharex=True
-        )
-        for same in grid[:2]:  # losses are relative to norms that are not alike
-            for axes in same[1:]:
-                axes.sharey(same[0])
-        for column, signal in zip(grid.T, SIGNALS, strict=True):
-            own = [row for row in rows if row["signal"] == signal]
-            tokens = np.array([row["tokens"] for row in own])
-            for axes, shown in zip(column, (NOISE, SPECTRUM, LOSSES), strict=True):
-                for name, (label, colour, style) in shown.items():
-                    if shown is LOSSES:
-                        of_rule = (x for x in losses if (x["signal"], x["rule"]) == (signal, name))
-                        y = np.array([x["loss"] for x in of_rule])
-                    else:
-                        y = np.array([row[name] for row in own])
-                    y = np.where(y > 0, y, np.nan)  # what is not told from 0 has no logarithm
-                    size = 10 if style in ("*-", "o") else 6
-                    # A ring shows the line that it should lie on.
-                    ring = {"mfc": "none", "mew": 1.8} if style == "o" else {}
-                    axes.plot(tokens, y, style, color=colour, ms=size, lw=1.8, label=label, **ring)
-                slope = axes.lines[0].get_ydata()[-1] * (tokens / tokens[-1]) ** -0.5
-                axes.plot(tokens, slope, "--", color=_record.GREY, label=r"$\sim$ tokens$^{-1/2}$")
-                axes.set(xscale="log", yscale="log")
-                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                axes.yaxis.set_major_formatter("{x:g}")
-                axes.yaxis.set_minor_formatter("")
-                axes.tick_params(labelleft=True)
-            column[0].set_title(signal)
-            column[-1].set_xlabel("tokens (millions)")
-            column[-1].set_xticks(tokens, [f"{x / 1e6:g}" for x in tokens])
-            column[-1].set_xticks([], minor=True)
-        for row_of_axes, title in zip(grid, titles, strict=True):
-            row_of_axes[0].set_ylabel(title)
-            row_of_axes[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-        figure.suptitle(f"What is estimated approaches the ideal, {settings}")
-        with jaxmeta.files.write_whole(figure_path) as part:
-            figure.savefig(part, dpi=110)
-        plt.close(figure)
-
-
 def report(config: Config, out: Path) -> tuple[list[Row], list[Loss]]:
     """Run, write tables, provenance and figure into `out`, and print."""
     started = time.time()
-    rows, losses = run(config)
-    _record.write_table(out / "rows.csv", rows)
-    _record.write_table(out / "losses.csv", losses)
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype="float64")
+    with jax.enable_x64(True):
+        rows, losses = run(config)
     settings = f"{config.n} words of rank {config.rank}, {config.seeds} corpora of each size"
-    plot(out, out / "known_ideal.png", settings=settings)
     print(f"Text with a known ideal, {settings}")
-    print_table(rows, losses)
-    print_exponents(rows, losses)
-    print(f"\n{time.time() - started:.0f} s; written to {out}")
+    _known_ideal.print_tables(rows, losses)
+    _known_ideal.print_exponents(rows, losses)
+    _record.publish(
+        out,
+        config,
+        {"rows": rows, "losses": losses},
+        started=started,
+        figures={"known_ideal": partial(_known_ideal.plot, settings)},
+        dtype="float64",
+    )
     return rows, losses
 
 
-def main() -> None:
-    """Do as the command line says."""
-    asked = _record.arguments(__doc__, "known_ideal")
-    report(SMOKE if asked.smoke else Config(), asked.out)
-
-
 if __name__ == "__main__":
-    main()
+    _record.main(__doc__, report, Config(), SMOKE)

@@ -13,21 +13,18 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxmeta
-from experiments import _record
-from experiments._record import Draw, Spectrum, power
-from experiments.weights_vs_oracle import strengths_at
-from jaxmeta.files import write_whole
+from experiments import _draws, _record
+from experiments._draws import Draw, Spectrum, power
+from jaxmeta.shrinkage import rie_strengths
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ def run(config: Config, *, draws: Path) -> tuple[list[Row], list[Point]]:
             found: dict[tuple[float, str], list[tuple[int, int, float]]] = defaultdict(list)
             curves, first = [], None
             for seed in seeds:
-                draw = _record.cached_draw(
+                draw = _draws.draw(
                     draws, signed, n=config.n, sigma=config.sigma, seed=seed, alphas=config.alphas
                 )
                 with jax.enable_x64(True):
@@ -140,15 +137,12 @@ def rules(
     draw: Draw, spectrum: Spectrum, config: Config, seed: int
 ) -> tuple[np.ndarray, dict[float, dict[str, int]]]:
     """The paper's simulated curve at alpha = 1/2, and the k that each rule chooses, by alpha."""
-    n, sigma = config.n, config.sigma
+    n, sigma, positive = config.n, config.sigma, not spectrum.indefinite
     eigenvalues = jnp.asarray(draw.eigenvalues)
     values = jnp.abs(eigenvalues)
-    estimated = strengths_at(
-        eigenvalues,
-        jnp.asarray(sigma),
-        jnp.asarray(config.alphas),
-        positive=not spectrum.indefinite,
-        size=config.candidates,
+    alphas = jnp.asarray(config.alphas)
+    estimated = _draws.strengths_at(
+        eigenvalues, jnp.asarray(sigma), alphas, positive=positive, size=config.candidates
     )
     usvt = jaxmeta.usvt(values, sigma=sigma, n=n)
     rank = max(1, int(jnp.sum(usvt > 0)))
@@ -159,11 +153,11 @@ def rules(
     for alpha, strengths in zip(config.alphas, estimated, strict=True):
         ks = {"ideal strengths": jaxmeta.best_dimension(values, strengths, alpha=alpha)}
         if alpha == 0.5:
-            rie = jaxmeta.rotation_invariant(eigenvalues, sigma=sigma)
-            rie = rie * jnp.sign(eigenvalues) if spectrum.indefinite else rie
+            rie = rie_strengths(eigenvalues, sigma=sigma, positive=positive)
             ks["RIE"] = jaxmeta.best_dimension(values, rie, alpha=alpha)
-        ks["spiked"] = jaxmeta.select_dimension(values, sigma=sigma, n=n, alpha=alpha)
-        ks["paper, closed form"] = jaxmeta.paper_dimension(values, sigma=sigma, n=n, alpha=alpha)
+        ks["spiked"], ks["paper, closed form"] = (
+            jaxmeta.RULES[name](eigenvalues, sigma, alpha) for name in ("spiked", "paper")
+        )
         if alpha == 0.5:
             curve = jaxmeta.dimension.simulate_curve(
                 usvt[:size],
@@ -234,23 +228,22 @@ def _points(
 def print_table(rows: Sequence[Row]) -> None:
     """All rows, by setting."""
     print("Chosen k against the true argmin, and PIP loss at k over the smallest")
-    previous = None
-    for row in rows:
-        setting = (row.spectrum, row.signs, row.alpha)
-        if setting != previous:
-            print(
-                f"\nn = {row.n}, exponent/rank {row.spectrum}, {row.signs}, sigma {row.sigma:g}, "
-                f"alpha {row.alpha:g}, {row.seeds} seeds: true argmin {row.true_k:.1f} in the mean"
-            )
-            print(
-                f"  {'rule':<20}{'mean k':>9}{'worst off':>11}{'within':>9}"
-                f"{'loss: mean':>13}{'worst':>9}"
-            )
-        previous = setting
+    for (spectrum, signs, alpha), own in _record.groups(rows, "spectrum", "signs", "alpha"):
+        first = own[0]
         print(
-            f"  {row.rule:<20}{row.k:>9.1f}{row.worst_k_off:>11}{row.within:>9.0%}"
-            f"{row.mean_ratio:>13.4f}{row.worst_ratio:>9.4f}"
+            f"\nn = {first.n}, exponent/rank {spectrum}, {signs}, sigma {first.sigma:g}, "
+            f"alpha {alpha:g}, {first.seeds} seeds: true argmin {first.true_k:.1f} in the mean"
         )
+        _record.show(
+            ("rule", "mean k", "worst off", "within", "loss: mean", "worst"),
+            [
+                (
+                    r.rule, f"{r.k:.1f}", f"{r.worst_k_off}", f"{r.within:.0%}",
+                    f"{r.mean_ratio:.4f}", f"{r.worst_ratio:.4f}",
+                )
+                for r in own
+            ],
+        )  # fmt: skip
 
 
 def print_targets(rows: Sequence[Row]) -> None:
@@ -283,16 +276,12 @@ MARKS = {
 }
 
 
-def plot(table: Path, figure_path: Path, *, settings: str) -> None:
+def plot(settings: str, _: Any, points: Sequence[dict], path: Path) -> None:
     """One panel for each spectrum: the curve, the paper's expectation of it, and what is chosen."""
-    points = _record.read_table(table)
-    names = list(dict.fromkeys(str(p["spectrum"]) for p in points))
-    with plt.rc_context(_record.STYLE):
-        figure, row = plt.subplots(
-            1, len(names), figsize=(5.4 * len(names), 6), layout="constrained", squeeze=False
-        )
-        for axes, name in zip(row.flat, names, strict=True):
-            own = [p for p in points if str(p["spectrum"]) == name]
+    names = _record.unique(points, "spectrum")
+    with _record.drawing(path, 1, len(names), size=(5.4 * len(names), 6)) as (figure, (panels,)):
+        for axes, name in zip(panels, names, strict=True):
+            own = [p for p in points if p["spectrum"] == name]
             columns = {x: np.array([p[x] for p in own]) for x in Point.__dataclass_fields__}
             k, loss = columns["k"], columns["loss"]
             band = {"color": _record.GREY, "alpha": 0.3, "lw": 0}
@@ -320,31 +309,25 @@ def plot(table: Path, figure_path: Path, *, settings: str) -> None:
                 if hasattr(handle, "set_markersize"):
                     handle.set_markersize(9)
         figure.suptitle(f"PIP loss against dimensionality, {settings}")
-        with write_whole(figure_path) as part:
-            figure.savefig(part, dpi=130)
-        plt.close(figure)
 
 
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write tables, provenance and figure into `out`, and print."""
     started = time.time()
     rows, points = run(config, draws=out.parent / "draws")
-    _record.write_table(out / "rows.csv", rows)
-    _record.write_table(out / "curves.csv", points)
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype="float64")
-    settings = rf"n = {config.n}, $\sigma$ = {config.sigma:g}, $\alpha$ = ½"
-    plot(out / "curves.csv", out / "pip_dimension.png", settings=settings)
     print_table(rows)
     print_targets(rows)
-    print(f"\n{time.time() - started:.0f} s; written to {out}")
+    settings = rf"n = {config.n}, $\sigma$ = {config.sigma:g}, $\alpha$ = ½"
+    _record.publish(
+        out,
+        config,
+        {"rows": rows, "curves": points},
+        started=started,
+        figures={"pip_dimension": partial(plot, settings)},
+        dtype="float64",
+    )
     return rows
 
 
-def main() -> None:
-    """Do as the command line says."""
-    asked = _record.arguments(__doc__, "pip_dimension")
-    report(SMOKE if asked.smoke else Config(), asked.out)
-
-
 if __name__ == "__main__":
-    main()
+    _record.main(__doc__, report, Config(), SMOKE)

@@ -20,10 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxmeta
@@ -72,10 +68,6 @@ class Row:
     mean over sets."""
 
 
-def _scaled(source: Any) -> Any:
-    return jaxmeta.prepare.unit_frobenius(source)
-
-
 def _standard(exponent: float) -> Callable[[Any], Any]:
     def prepare(source: Any) -> Any:
         centred = jaxmeta.prepare.centre_rows(jaxmeta.prepare.unit_rows(source))
@@ -100,7 +92,7 @@ VARIANTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "default": (jaxmeta.standardise, jaxmeta.weights.rank_weights),
     "as they are": (lambda e: e, _equal),
     "unit rows": (jaxmeta.prepare.unit_rows, _equal),
-    "unit Frobenius norm": (_scaled, _equal),
+    "unit Frobenius norm": (jaxmeta.prepare.unit_frobenius, _equal),
     "unit spectral norm": (jaxmeta.prepare.unit_spectral, _equal),
     "default, equal weights": (jaxmeta.standardise, _equal),
     "default, weights by agreement": (jaxmeta.standardise, jaxmeta.quadratic.agreement_weights),
@@ -146,9 +138,8 @@ def read(config: Config) -> tuple[dict[str, Any], list[WordPairs] | None]:
     return files, [WordPairs("generated", first, second, gold)]
 
 
-def run(config: Config) -> list[Row]:
+def run(config: Config, files: dict[str, Any], pairs: list[WordPairs] | None) -> list[Row]:
     """All combinations by all variants."""
-    files, pairs = read(config)
 
     def scores(words: tuple[str, ...], matrix: Any) -> Any:
         vectors = (words, np.asarray(matrix))
@@ -209,77 +200,62 @@ def row(
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Means as Markdown: a row for each method, a column for each set of files."""
-    groups = list(dict.fromkeys(str(row["files"]) for row in rows))
-    methods = sorted(dict.fromkeys(str(row["method"]) for row in rows), key=VARIANTS.__contains__)
+    groups = _record.unique(rows, "files")
+    methods = sorted(_record.unique(rows, "method"), key=VARIANTS.__contains__)
     found = {(row["method"], row["files"]): row for row in rows}
-    lines = [f"| | {' | '.join(groups)} |", "|---" * (len(groups) + 1) + "|"]
+    lines = []
     for method in methods:
-        cells = []
-        for group in groups:
-            one = found.get((method, group))
-            cells.append("" if one is None else f"{100 * one['mean']:.2f}")
-        lines.append(f"| {method} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        own = (found.get((method, group)) for group in groups)
+        lines.append((method, *("" if one is None else f"{100 * one['mean']:.2f}" for one in own)))
+    return _record.markdown(("", *groups), lines)
 
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
     """Differences to the best single file, with intervals."""
-    groups = list(dict.fromkeys(str(row["files"]) for row in rows))
+    groups = _record.unique(rows, "files")
     methods = list(VARIANTS)
-    with plt.rc_context(_record.STYLE):
-        figure, axes = plt.subplots(
-            1, len(groups), figsize=(3 + 3 * len(groups), 5), sharey=True, squeeze=False
-        )
-        for axis, group in zip(axes[0], groups, strict=True):
+    size = 3 + 3 * len(groups), 5
+    with _record.drawing(path, 1, len(groups), size=size, dpi=120, sharey=True) as (_, (panels,)):
+        for axis, group in zip(panels, groups, strict=True):
             own = {row["method"]: row for row in rows if row["files"] == group}
             for place, method in enumerate(reversed(methods)):
                 one = own[method]
                 colour = _record.VERMILION if method == "default" else _record.BLUE
-                ends = [[100 * one["low"]], [100 * one["high"]]]
-                axis.plot(np.ravel(ends), [place, place], color=colour, lw=2)
+                axis.plot([100 * one["low"], 100 * one["high"]], [place] * 2, color=colour, lw=2)
                 axis.plot(100 * one["difference"], place, "o", color=colour)
             axis.axvline(0, color=_record.GREY, lw=1)
             axis.set_title(group.replace(" + ", "\n+ "), fontsize=10)
             axis.set_xlabel("points above the best file")
             axis.set_yticks(range(len(methods)), list(reversed(methods)))
-        figure.tight_layout()
-        with jaxmeta.files.write_whole(path) as part:
-            figure.savefig(part, dpi=120)
-        plt.close(figure)
 
 
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write rows, provenance, table and figures."""
     started = time.time()
-    rows = run(config)
-    _record.write_table(out / "rows.csv", rows)
-    read_back = _record.read_table(out / "rows.csv")
-    with jaxmeta.files.write_whole(out / "table.md") as part:
-        part.write_text(table(read_back) + "\n")
-    plot(read_back, out / "differences.png")
-    files, _ = read(config)
+    files, pairs = read(config)
+    rows = run(config, files, pairs)
     first = config.files[:2]
     aligned = jaxmeta.align([files[name] for name in first], names=first)
     found = jaxmeta.diagnose(aligned.sources, names=first, words=aligned.words)
     jaxmeta.plot_diagnosis(found, out / "diagnosis.png")
-    with jaxmeta.files.write_whole(out / "diagnosis.txt") as part:
-        part.write_text(found.report() + "\n")
-    exponents = {}
+    _record.write_text(out / "diagnosis.txt", found.report())
+    exponents = []
     for name, vectors in files.items():
-        values = jaxmeta.spectrum_of(
-            jaxmeta.prepare.centre_rows(
-                jaxmeta.prepare.unit_rows(jnp.asarray(vectors.matrix, jnp.float32))
-            ),
-            alpha=1.0,
-        ).values
-        exponents[name] = float(jaxmeta.prepare.balanced_exponent(values))
-    print(table(read_back))
-    print("balanced exponents:", ", ".join(f"{n} {p:.2f}" for n, p in exponents.items()))
-    print(found.verdict)
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype="float32")
+        rows_of_one = jaxmeta.prepare.unit_rows(jnp.asarray(vectors.matrix, jnp.float32))
+        values = jaxmeta.spectrum_of(jaxmeta.prepare.centre_rows(rows_of_one), alpha=1.0).values
+        exponents.append(f"{name} {float(jaxmeta.prepare.balanced_exponent(values)):.2f}")
+    print(f"balanced exponents: {', '.join(exponents)}\n{found.verdict}")
+    _record.publish(
+        out,
+        config,
+        {"rows": rows},
+        started=started,
+        texts={"table": table},
+        figures={"differences": plot},
+        dtype="float32",
+    )
     return rows
 
 
 if __name__ == "__main__":
-    asked = _record.arguments(__doc__, "pretrained")
-    report(SMOKE if asked.smoke else Config(), asked.out)
+    _record.main(__doc__, report, Config(), SMOKE)

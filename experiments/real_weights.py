@@ -13,11 +13,9 @@ each dimension holds should not need to leave any out.
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import jax.numpy as jnp
 
@@ -52,37 +50,6 @@ SMOKE = Config(
 )
 
 
-def weights(name: str, sources: Sequence[Source]) -> Any:
-    """Weights of each of the leading k dimensions of each source."""
-    n, alpha = len(sources[0].words), sources[0].alpha
-    if name in ("UW", "SW", "DW", "DW as released"):
-        return _embeddings.weights(name, tuple(sources))
-    if name == "aligned":
-        return jaxmeta.aligned_weights(
-            tuple(s.values for s in sources),
-            sigmas=tuple(s.sigma for s in sources),
-            n=n,
-            alpha=alpha,
-        )
-    return tuple(of_one(name, source, n) for source in sources)
-
-
-def of_one(name: str, source: Source, n: int) -> Any:
-    """Weights of one source by itself."""
-    if name == "spiked":
-        return jaxmeta.shrinkage_weights(source.values, sigma=source.sigma, n=n, alpha=source.alpha)
-    eigenvalues = jnp.asarray(source.eigenvalues, source.values.dtype)
-    if name == "RIE":
-        # It estimates the signal; the PIP loss asks for its magnitude.
-        estimate = jaxmeta.rotation_invariant(eigenvalues, sigma=source.sigma)
-        strengths = jnp.maximum(jnp.sign(eigenvalues) * estimate, 0)
-    else:
-        strengths = jaxmeta.ideal_strengths(
-            eigenvalues, sigma=source.sigma, alpha=source.alpha
-        ).values
-    return jaxmeta.strength_weights(source.values, strengths[: source.k], alpha=source.alpha)
-
-
 def cut(source: Source, rule: Callable[[Source], int]) -> Source:
     """The source with another number of dimensions, of those that were computed."""
     return source._replace(k=min(max(rule(source), 1), len(source.spectrum.values)))
@@ -99,10 +66,6 @@ RULES: dict[str, Callable[[Source], int]] = {
 }
 
 
-def _weighted(name: str, sources: tuple[Source, ...]) -> Any:
-    return jaxmeta.concatenate(tuple(s.embedding for s in sources), weights(name, sources))
-
-
 def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.Best]]:
     """All weights in all settings."""
     found = []
@@ -111,14 +74,12 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
         built = corpus_to_sources.sources(of, cache)
         for rule, k in RULES.items():
             sources = tuple(cut(source, k) for source in built)
-            embeddings = {w: partial(_weighted, w, sources) for w in WEIGHTS}
-            setting = f"{name}, {rule}"
             found.append(
                 _scoring.score(
-                    embeddings,
+                    _embeddings.methods(sources, WEIGHTS),
                     sources[0].words,
                     data,
-                    setting=setting,
+                    setting=f"{name}, {rule}",
                     seed=config.seed,
                     draws=config.draws,
                 )
@@ -130,12 +91,11 @@ def report(config: Config, out: Path) -> list[_scoring.Row]:
     """Run, write and print."""
     started = time.time()
     rows, best = run(config, out.parent / "cache")
-    cells = [(row.task, row.metric) for row in rows if row.metric != "pearson"]
-    cells = [cell for cell in dict.fromkeys(cells) if cell[0] not in _scoring.PARTS]
-    _scoring.report(config, out, rows, best, cells, started=started)
+    cells = dict.fromkeys((row.task, row.metric) for row in rows if row.metric != "pearson")
+    whole = [cell for cell in cells if cell[0] not in _scoring.PARTS]
+    _scoring.report(config, out, (rows, best), whole, started=started)
     return rows
 
 
 if __name__ == "__main__":
-    asked = _record.arguments(__doc__, "real_weights")
-    report(SMOKE if asked.smoke else FULL, asked.out)
+    _record.main(__doc__, report, FULL, SMOKE)

@@ -15,7 +15,6 @@ Nothing is computed but from results/table1, table2 and table3, which the script
 write.
 """
 
-import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -23,13 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
-import jaxmeta
 from experiments import _record, _scoring, table1, table2, table3
 
 VERSIONS = {
@@ -86,7 +80,7 @@ def rows_of(table: str, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     """All versions in all columns of one table."""
     mean = _scoring.means(rows)
     found = []
-    for setting in _scoring.unique(rows, "setting"):
+    for setting in _record.unique(rows, "setting"):
         for task, cell in CELLS[table].items():
             own = [r for r in rows if r["setting"] == setting and (r["task"], r["metric"]) == cell]
             for version, (dw, sw) in VERSIONS.items():
@@ -115,11 +109,9 @@ def rows_of(table: str, rows: Sequence[Mapping[str, Any]]) -> list[Row]:
 def summary(rows: Sequence[Mapping[str, Any]]) -> str:
     """Versions and tables: columns in which a version is first, in which it gains, and how much."""
     tables = [t for t in NAMES if any(row["table"] == t for row in rows)]
-    lines = [
-        f"| weights | {' | '.join(f'{NAMES[t]}: first; above UW; mean gain' for t in tables)} |",
-        "|---" * (len(tables) + 1) + "|",
-    ]
-    for version in _scoring.unique(rows, "version"):
+    heads = (f"{NAMES[t]}: first; above UW; mean gain" for t in tables)
+    lines = []
+    for version in _record.unique(rows, "version"):
         cells = []
         for t in tables:
             own = [r for r in rows if r["table"] == t and r["version"] == version]
@@ -130,8 +122,8 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> str:
             above = sum(float(r["gain"]) > 0 for r in own)
             gain = 100 * float(np.mean([r["gain"] for r in own]))
             cells.append(f"{first} of {len(own)}; {above} of {len(own)}; {gain:+.2f}")
-        lines.append(f"| {version} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append((version, *cells))
+    return _record.markdown(("weights", *heads), lines)
 
 
 def distances(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
@@ -143,8 +135,7 @@ def distances(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     }
     printed = {name: given for name, given in printed.items() if given[0] in tables}
     means = {table: _scoring.means(rows) for table, rows in tables.items()}
-    heads = " | ".join(f"{name}: DW; SW" for name in printed)
-    lines = [f"| weights | {heads} |", "|---" * (len(printed) + 1) + "|"]
+    lines = []
     for version, (dw, sw) in VERSIONS.items():
         if dw.startswith("UW"):
             continue
@@ -160,8 +151,8 @@ def distances(tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
                 ]
                 found.append(f"{np.mean(np.abs(apart)):.2f}")
             cells.append("; ".join(found))
-        lines.append(f"| {version} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append((version, *cells))
+    return _record.markdown(("weights", *(f"{name}: DW; SW" for name in printed)), lines)
 
 
 def _gain(mean: Mapping[Any, float], setting: str, method: str, cell: _scoring.Cell) -> float:
@@ -170,38 +161,21 @@ def _gain(mean: Mapping[Any, float], setting: str, method: str, cell: _scoring.C
 
 def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Gains over unweighted concatenation, a panel for each version, a dot for each column."""
-    versions = _scoring.unique(rows, "version")
-    columns = _scoring.unique(rows, "table", "setting", "task")
+    versions = _record.unique(rows, "version")
+    columns = _record.unique(rows, "table", "setting", "task")
     labels = [f"{task} ({setting})" for _, setting, task in columns]
     place = {column: i for i, column in enumerate(reversed(columns))}
-    with plt.rc_context(_record.STYLE):
-        figure, panels = plt.subplots(
-            1,
-            len(versions),
-            figsize=(4 + 1.7 * len(versions), 1.2 + 0.2 * len(columns)),
-            sharey=True,
-            squeeze=False,
-            layout="constrained",
-        )
-        for axes, version in zip(panels[0], versions, strict=True):
+    size = 4 + 1.7 * len(versions), 1.2 + 0.2 * len(columns)
+    with _record.drawing(path, 1, len(versions), size=size, dpi=110, sharey=True) as (figure, grid):
+        for axes, version in zip(grid[0], versions, strict=True):
             for row in rows:
-                if row["version"] != version:
-                    continue
-                y = place[row["table"], row["setting"], row["task"]]
-                ends = 100 * float(row["low"]), 100 * float(row["high"])
-                sure = ends[0] > 0 or ends[1] < 0
-                colour = _record.BLUE if row["gain"] > 0 else _record.VERMILION
-                axes.plot(ends, [y, y], color=colour if sure else _record.GREY, lw=1.5)
-                axes.plot(100 * row["gain"], y, "o", ms=4, color=colour if sure else _record.GREY)
-            axes.axvline(0, color="black", lw=0.8)
+                if row["version"] == version:
+                    y = place[row["table"], row["setting"], row["task"]]
+                    _scoring.interval(axes, y, *(float(row[x]) for x in ("gain", "low", "high")))
             axes.set_title(version.replace(", ", ",\n").replace(" in ", "\nin "), fontsize=9)
-            axes.tick_params(axis="x", labelsize=8)
             axes.set_xlim(-13, 21)  # but for the intervals of RG, all is inside
-        panels[0][0].set_yticks(range(len(columns)), list(reversed(labels)), fontsize=7)
+        grid[0][0].set_yticks(range(len(columns)), list(reversed(labels)), fontsize=7)
         figure.supxlabel("points above unweighted concatenation, 95 % interval", fontsize=10)
-        with jaxmeta.files.write_whole(path) as part:
-            figure.savefig(part, dpi=110)
-        plt.close(figure)
 
 
 def report(config: Config, out: Path, results: Path) -> list[Row]:
@@ -214,27 +188,27 @@ def report(config: Config, out: Path, results: Path) -> list[Row]:
             sys.exit(f"{path}: not there; run python -m experiments.{table} first.")
         tables[table] = _record.read_table(path)
         found += rows_of(table, tables[table])
-    _record.write_table(out / "rows.csv", found)
-    read = _record.read_table(out / "rows.csv")
-    text = summary(read)
-    _record.write_text(out / "table.md", text)
-    _record.write_text(out / "distances.md", distances(tables))
-    plot(read, out / "gains.png")
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype="none")
-    print(f"{text}\n\ngains over UW, mean distance to the paper's, in points:\n")
-    print(f"{distances(tables)}\n\nwritten to {out}")
+    _record.publish(
+        out,
+        config,
+        {"rows": found},
+        started=started,
+        texts={"table": summary, "distances": lambda _: distances(tables)},
+        figures={"gains": plot},
+        dtype="none",
+    )
     return found
 
 
-def main(asked: argparse.Namespace) -> None:
-    """As the command line says; a smoke run makes its own tables."""
-    if not asked.smoke:
-        report(Config(), asked.out, _record.ROOT / "results")
+def smoke_or_full(config: Config | None, out: Path) -> None:
+    """A smoke run, of no config, makes its own tables."""
+    if config is not None:
+        report(config, out, _record.ROOT / "results")
         return
-    table1.report(table1.SMOKE, asked.out / "table1")
-    table3.report(table3.SMOKE, asked.out / "table3")
-    report(Config(("table1", "table3")), asked.out, asked.out)
+    table1.report(table1.SMOKE, out / "table1")
+    table3.report(table3.SMOKE, out / "table3")
+    report(Config(("table1", "table3")), out, out)
 
 
 if __name__ == "__main__":
-    main(_record.arguments(__doc__, "released_weights"))
+    _record.main(__doc__, smoke_or_full, Config(), None)

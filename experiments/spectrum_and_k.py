@@ -20,9 +20,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxmeta
@@ -106,24 +103,21 @@ def table(rows: Sequence[Mapping[str, Any]], embedding: str) -> str:
     """Means for one embedding: rules and exponents."""
     own = [row for row in rows if row["embedding"] == embedding]
     found = {(row["rule"], row["alpha"]): row for row in own}
-    alphas = _scoring.unique(own, "alpha")
+    alphas = _record.unique(own, "alpha")
     top = max(row["mean"] for row in own)
-    lines = [
-        f"| {embedding} | k | {' | '.join(f'alpha {alpha:g}' for alpha in alphas)} |",
-        "|---" * (len(alphas) + 2) + "|",
-    ]
-    for rule in _scoring.unique(own, "rule"):
+    lines = []
+    for rule in _record.unique(own, "rule"):
         cells = []
         for alpha in alphas:
             mean = found[rule, alpha]["mean"]
             cells.append(f"**{100 * mean:.2f}**" if mean == top else f"{100 * mean:.2f}")
-        lines.append(f"| {rule} | {found[rule, alphas[0]]['k']:.0f} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append((rule, f"{found[rule, alphas[0]]['k']:.0f}", *cells))
+    return _record.markdown((embedding, "k", *(f"alpha {alpha:g}" for alpha in alphas)), lines)
 
 
 def tables(rows: Sequence[Mapping[str, Any]]) -> str:
     """Those of all embeddings, the concatenation first."""
-    found = _scoring.unique(rows, "embedding")
+    found = _record.unique(rows, "embedding")
     return "\n\n".join(
         table(rows, name) for name in ("UW", *corpus_to_sources.SIGNALS) if name in found
     )
@@ -131,13 +125,11 @@ def tables(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Scores against k, a line for each exponent; marks where the rules are."""
-    names = _scoring.unique(rows, "embedding")
-    alphas = _scoring.unique(rows, "alpha")
-    shades = plt.get_cmap("viridis")(np.linspace(0, 0.9, len(alphas)))
-    with plt.rc_context(_record.STYLE):
-        figure, panels = plt.subplots(
-            1, len(names), figsize=(4 * len(names), 4.2), sharey=True, layout="constrained"
-        )
+    names = _record.unique(rows, "embedding")
+    alphas = _record.unique(rows, "alpha")
+    shades = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(alphas)))
+    size = 4 * len(names), 4.2
+    with _record.drawing(path, 1, len(names), size=size, dpi=120, sharey=True) as (_, (panels,)):
         for axes, name in zip(panels, names, strict=True):
             own = [row for row in rows if row["embedding"] == name]
             for alpha, colour in zip(alphas, shades, strict=True):
@@ -155,21 +147,16 @@ def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             axes.set_title(name)
         panels[0].set_ylabel("mean of Spearman's correlations, times 100")
         panels[0].legend(title="exponent", frameon=False, fontsize=9)
-        with jaxmeta.files.write_whole(path) as part:
-            figure.savefig(part, dpi=120)
-        plt.close(figure)
 
 
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write and print."""
     started = time.time()
     rows = run(config, out.parent / "cache")
-    _record.publish(
-        out, config, rows, started=started, table=tables, figures={"spectrum_and_k.png": plot}
-    )
+    texts, figures = {"table": tables}, {"spectrum_and_k": plot}
+    _record.publish(out, config, {"rows": rows}, started=started, texts=texts, figures=figures)
     return rows
 
 
 if __name__ == "__main__":
-    asked = _record.arguments(__doc__, "spectrum_and_k")
-    report(SMOKE if asked.smoke else FULL, asked.out)
+    _record.main(__doc__, report, FULL, SMOKE)

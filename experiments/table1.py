@@ -18,6 +18,7 @@ compared; the figures cannot.
 import dataclasses
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from experiments import _embeddings, _record, _scoring, corpus_to_sources
@@ -72,11 +73,9 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
     for seed in config.seeds:
         own = dataclasses.replace(config.sources, seed=seed)
         sources = corpus_to_sources.sources(own, cache)
-        store = _embeddings.Store(cache, vars(own))
         embeddings = {
             **_embeddings.single(sources),
-            **_embeddings.methods(sources, METHODS, seed=seed, store=store),
-            **_embeddings.variants(sources),
+            **_embeddings.methods(sources, (*METHODS, *_embeddings.VARIANTS)),
             **_embeddings.powers(sources, config.exponents),
         }
         found.append(
@@ -87,15 +86,14 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
     return _scoring.joined(found)
 
 
-def report(config: Config, out: Path) -> list[_scoring.Row]:
+def report(config: Config, out: Path) -> None:
     """Run, write and print."""
     started = time.time()
-    rows, best = run(config, out.parent / "cache")
-    read = _scoring.report(config, out, rows, best, [*CELLS.values(), *OTHERS], started=started)
-    _record.write_text(out / "comparison.md", _scoring.compare(read, PRINTED, CELLS))
-    return rows
+    found = run(config, out.parent / "cache")
+    comparison = partial(_scoring.compare, printed=PRINTED, cells=CELLS)
+    cells = [*CELLS.values(), *OTHERS]
+    _scoring.report(config, out, found, cells, started=started, comparison=comparison)
 
 
 if __name__ == "__main__":
-    asked = _record.arguments(__doc__, "table1")
-    report(SMOKE if asked.smoke else FULL, asked.out)
+    _record.main(__doc__, report, FULL, SMOKE)

@@ -22,8 +22,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from experiments import _embeddings, _record, _scoring, corpus_to_sources
 
 WEIGHTED = ("UW", "SW", "DW")
@@ -89,27 +87,25 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
     found = []
     for pair in itertools.combinations(sources, 2):
         name = " + ".join(source.name for source in pair)
-        trained = {
-            method: np.asarray(make())
-            for method, make in _embeddings.methods(
-                pair, TRAINED, seed=config.seed, store=store, epochs=config.epochs
-            ).items()
-        }
-        for unit_rows in (False, True):
+        trained = _embeddings.methods(
+            pair, TRAINED, seed=config.seed, store=store, epochs=config.epochs
+        )
+        for end, weighted, exponents in (
+            ("", _embeddings.methods, config.exponents),
+            (", unit rows", _embeddings.of_unit_rows, ()),
+        ):
             embeddings: dict[str, Callable[[], Any]] = {
-                **_embeddings.variants(pair, WEIGHTED, unit_rows=unit_rows),
-                **{method: partial(np.asarray, matrix) for method, matrix in trained.items()},
-                **_embeddings.variants(pair, unit_rows=unit_rows),
+                **weighted(pair, WEIGHTED),
+                **trained,
+                **weighted(pair, _embeddings.VARIANTS),
+                **_embeddings.powers(pair, exponents),
             }
-            if not unit_rows:
-                embeddings |= _embeddings.powers(pair, config.exponents)
-            setting = f"{name}, unit rows" if unit_rows else name
             found.append(
                 _scoring.score(
                     embeddings,
                     sources[0].words,
                     data,
-                    setting=setting,
+                    setting=name + end,
                     seed=config.seed,
                     draws=config.draws,
                 )
@@ -117,17 +113,21 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
     return _scoring.joined(found)
 
 
-def report(config: Config, out: Path) -> list[_scoring.Row]:
+def report(config: Config, out: Path) -> None:
     """Run, write and print."""
     started = time.time()
-    rows, best = run(config, out.parent / "cache")
-    read = _scoring.report(config, out, rows, best, list(CELLS.values()), started=started)
+    found = run(config, out.parent / "cache")
     unit_rows = {(f"{pair}, unit rows", m, task): x for (pair, m, task), x in PRINTED.items()}
-    for name, printed in (("comparison", PRINTED), ("comparison_unit_rows", unit_rows)):
-        _record.write_text(out / f"{name}.md", _scoring.compare(read, printed, CELLS))
-    return rows
+    _scoring.report(
+        config,
+        out,
+        found,
+        list(CELLS.values()),
+        started=started,
+        comparison=partial(_scoring.compare, printed=PRINTED, cells=CELLS),
+        comparison_unit_rows=partial(_scoring.compare, printed=unit_rows, cells=CELLS),
+    )
 
 
 if __name__ == "__main__":
-    asked = _record.arguments(__doc__, "table3")
-    report(SMOKE if asked.smoke else FULL, asked.out)
+    _record.main(__doc__, report, FULL, SMOKE)

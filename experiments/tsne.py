@@ -16,25 +16,21 @@ shared with it. Embeddings are GloVe, SGNS, LSA, and their concatenations withou
 with dimension weights (DW).
 """
 
+import itertools
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import jax.numpy as jnp
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
 import jaxmeta
-from experiments import _record, corpus_to_sources
+from experiments import _embeddings, _generated, _record, corpus_to_sources
 from jaxmeta import Corpus, Recipe
 from jaxmeta.evaluate import proportion_interval
-from jaxmeta.text import LatentModel, Source
+from jaxmeta.text import LatentModel
 
 POSITIVE = """
 good great best better excellent beautiful happy joy love loved perfect brilliant success successful
@@ -108,9 +104,10 @@ def run(config: Config, cache: Path) -> tuple[list[Row], list[Point]]:
         print(f"not among the {len(index):,} words: {', '.join(missing)}")
     positive = np.array([sentiment[word] == "positive" for word in words])
     chosen = np.array([index[word] for word in words])
+    made = {**_embeddings.single(sources), **_embeddings.methods(sources, ("UW", "DW"))}
     rows, points = [], []
-    for name, embedding in embeddings(sources).items():
-        x = np.asarray(embedding, np.float64)[chosen]
+    for name, make in made.items():
+        x = np.asarray(make(), np.float64)[chosen]
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         for neighbours in NEIGHBOURS:
             right = int(nearest(x, positive, neighbours).sum())
@@ -149,23 +146,7 @@ def material(config: Config, folder: Path) -> tuple[list[Recipe], dict[str, str]
 
 def latent_coordinate(model: LatentModel) -> np.ndarray:
     """Each word's place along the direction in which latent vectors differ most."""
-    # log J is the product of two vectors and a term of each word, which centring takes away.
-    logarithms = np.log(model.joint)
-    means = logarithms.mean(axis=0)
-    centred = logarithms - means[None, :] - means[:, None] + means.mean()
-    return np.linalg.eigh(centred)[1][:, -1]
-
-
-def embeddings(sources: Sequence[Source]) -> dict[str, np.ndarray]:
-    """Those of the sources, and their concatenations without and with dimension weights."""
-    own = {source.name: source.embedding for source in sources}
-    values = tuple(source.values for source in sources)
-    n, alpha = len(sources[0].words), sources[0].alpha
-    ideals = tuple(jaxmeta.usvt(s.values, sigma=s.sigma, n=n) for s in sources)
-    weights = jaxmeta.dimension_weights(ideals, values, alpha=alpha)
-    parts = tuple(own.values())
-    joined = {"UW": jaxmeta.concatenate(parts), "DW": jaxmeta.concatenate(parts, weights)}
-    return {name: np.asarray(x) for name, x in (own | joined).items()}
+    return np.linalg.eigh(_generated.products(model))[1][:, -1]
 
 
 def nearest(x: np.ndarray, positive: np.ndarray, neighbours: int) -> np.ndarray:
@@ -182,19 +163,21 @@ def nearest(x: np.ndarray, positive: np.ndarray, neighbours: int) -> np.ndarray:
 
 def print_table(rows: Sequence[Row]) -> None:
     """Embeddings, one a line."""
-    print(f"\n{'':<8}{'k':>7}" + "".join(f"{f'{n}-NN':>14}{'95 %':>19}" for n in NEIGHBOURS))
+    lines = []
     for name in dict.fromkeys(row.embedding for row in rows):
         own = [row for row in rows if row.embedding == name]
-        print(f"{name:<8}{own[0].k:>7,}", end="")
-        print("".join(f"{r.accuracy:>14.1%}{f'{r.low:.1%} to {r.high:.1%}':>19}" for r in own))
+        cells = ((f"{r.accuracy:.1%}", f"{r.low:.1%} to {r.high:.1%}") for r in own)
+        lines.append((name, f"{own[0].k:,}", *itertools.chain(*cells)))
+    heads = ((f"{count}-NN", "95 %") for count in NEIGHBOURS)
+    print()
+    _record.show(("", "k", *itertools.chain(*heads)), lines)
     print(f"of {rows[0].words} words; by the nearest, and by most of the nearest ten")
 
 
-def plot(points: Sequence[dict], rows: Sequence[dict], path: Path) -> None:
+def plot(rows: Sequence[dict], points: Sequence[dict], path: Path) -> None:
     """A panel for each embedding, and one with the shares of neighbours."""
-    names = list(dict.fromkeys(str(row["embedding"]) for row in rows))
-    with plt.rc_context(_record.STYLE):
-        figure, grid = plt.subplots(2, 3, figsize=(13, 8.4), layout="constrained")
+    names = _record.unique(rows, "embedding")
+    with _record.drawing(path, 2, 3, size=(13, 8.4)) as (_, grid):
         *panels, last = grid.flat
         for axes, name in zip(panels, names, strict=True):
             for sentiment, (colour, marker) in CLASSES.items():
@@ -215,54 +198,29 @@ def plot(points: Sequence[dict], rows: Sequence[dict], path: Path) -> None:
             share, low, high = (
                 np.array([100 * row[field] for row in own]) for field in ("accuracy", "low", "high")
             )
-            last.errorbar(
-                share,
-                np.arange(len(own)) + shift,
-                xerr=[share - low, high - share],
-                fmt=marker,
-                color=colour,
-                capsize=3,
-                label=f"{neighbours} nearest",
-            )
-        chance = 100 * max(counts(points, names[0])) / sum(counts(points, names[0]))
+            place, ends = np.arange(len(own)) + shift, [share - low, high - share]
+            style = {"fmt": marker, "color": colour, "capsize": 3}
+            last.errorbar(share, place, xerr=ends, **style, label=f"{neighbours} nearest")
+        sentiments = [p["sentiment"] for p in points if p["embedding"] == names[0]]
+        chance = 100 * max(map(sentiments.count, CLASSES)) / len(sentiments)
         last.axvline(chance, color=_record.GREY, ls="--", lw=1, label="the larger class")
         last.set_yticks(range(len(names)), names)
         last.invert_yaxis()
         last.set(xlabel="words among their own class, %", xlim=(None, 100.5))
         last.set_title("in the full space")
         last.legend(fontsize=9, loc="best")
-        with jaxmeta.files.write_whole(path) as part:
-            figure.savefig(part, dpi=130)
-        plt.close(figure)
-
-
-def counts(points: Sequence[dict], name: str) -> list[int]:
-    """How many words of each class there are."""
-    own = [p["sentiment"] for p in points if p["embedding"] == name]
-    return [own.count(sentiment) for sentiment in CLASSES]
 
 
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write tables, provenance and the figure into `out`, and print."""
     started = time.time()
     rows, points = run(config, out.parent / "cache")
-    _record.write_table(out / "rows.csv", rows)
-    _record.write_table(out / "points.csv", points)
-    _record.write_provenance(
-        out / "provenance.json", config, started=started, dtype=str(jnp.zeros(()).dtype)
-    )
-    tables = _record.read_table(out / "points.csv"), _record.read_table(out / "rows.csv")
-    plot(*tables, out / "tsne.png")
     print_table(rows)
-    print(f"{time.time() - started:.0f} s; written to {out}")
+    _record.publish(
+        out, config, {"rows": rows, "points": points}, started=started, figures={"tsne": plot}
+    )
     return rows
 
 
-def main() -> None:
-    """Do as the command line says."""
-    asked = _record.arguments(__doc__, "tsne")
-    report(SMOKE if asked.smoke else FULL, asked.out)
-
-
 if __name__ == "__main__":
-    main()
+    _record.main(__doc__, report, FULL, SMOKE)

@@ -11,26 +11,21 @@ anything. On a busy machine keep to one processor (`taskset -c 0`): threads that
 another cost far more there than they gain.
 """
 
-import functools
-import itertools
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxmeta
-from experiments import _record
-from experiments._record import Draw, Spectrum, power
-from jaxmeta.files import Cache, write_whole
+from experiments import _debiased, _draws, _record
+from experiments._draws import Draw, Spectrum, power
 
 
 @dataclass(frozen=True)
@@ -96,29 +91,6 @@ class Row(Setting):
     seeds: int
 
 
-@dataclass(frozen=True)
-class DebiasedRow:
-    """Relative errors of estimated ideal values between `low` and `high` times tau."""
-
-    spectrum: str
-    n: int
-    low: float
-    high: float
-    count: int
-    detected: float
-    """Share of them that stand out from the noise; the others count as an error of 1."""
-    detected_error: float
-    """Mean over those alone (0 if there are none)."""
-    mean_error: float
-    worst_error: float
-    predicted_deviation: float
-    """Mean of the standard deviation that theory gives for isolated values."""
-    usvt_error: float
-    """Mean error of soft thresholding, the paper's estimate."""
-    largest_bad: float
-    """The largest ideal value, over tau, with an error of more than 2 %."""
-
-
 def run(config: Config, *, draws: Path) -> list[Row]:
     """All rows; `draws` is the folder in which draws are kept for the next time."""
     ratios: dict[tuple[Setting, str], list[tuple[float, float]]] = defaultdict(list)
@@ -154,27 +126,27 @@ def _losses(config: Config, draws: Path) -> Iterator[tuple[Setting, float, dict[
     progress = _record.Progress((len(one) + len(config.shared_spectra)) * config.seeds)
     for spectrum, sigma in one:
         for seed in seeds:
-            draw = _record.cached_draw(
-                draws, spectrum, n=config.n, sigma=sigma, seed=seed, alphas=config.alphas
-            )
+            alphas = config.alphas
+            draw = _draws.draw(draws, spectrum, n=config.n, sigma=sigma, seed=seed, alphas=alphas)
             for alpha, truth, weights in one_source(draw, spectrum, sigma, config):
                 setting = Setting(
                     1, config.n, spectrum.name, spectrum.signs, f"{sigma:g}", float(alpha)
                 )
-                loss = functools.partial(_loss, draw, truth, alpha)
+                loss = partial(_loss, draw, truth, alpha)
                 yield setting, loss(truth), {name: loss(t) for name, t in weights.items()}
             progress.step(f"exponent {spectrum.name} {spectrum.signs}, sigma {sigma:g}")
     for spectrum in config.shared_spectra:
         for seed in seeds:
-            shared = _shared(draws, spectrum, config, seed)
-            for count in range(2, len(config.shared_sigmas) + 1):
+            n, all_sigmas = config.shared_n, config.shared_sigmas
+            shared = _draws.shared(
+                draws, spectrum, n=n, sigmas=all_sigmas, seed=seed, alphas=config.alphas
+            )
+            for count in range(2, len(all_sigmas) + 1):
+                sigmas = all_sigmas[:count]
+                named = "/".join(f"{s:g}" for s in sigmas)
                 for i, alpha in enumerate(config.alphas):
-                    sigmas = config.shared_sigmas[:count]
-                    oracle, losses = several_sources(shared, sigmas, alpha, i)
-                    named = "/".join(f"{s:g}" for s in sigmas)
-                    n = config.shared_n
                     setting = Setting(count, n, spectrum.name, "positive", named, alpha)
-                    yield setting, oracle, losses
+                    yield setting, *several_sources(shared, sigmas, alpha, i)
             progress.step(f"shared ideal, exponent {spectrum.name}")
 
 
@@ -188,90 +160,42 @@ def one_source(
     draw: Draw, spectrum: Spectrum, sigma: float, config: Config
 ) -> Iterator[tuple[float, np.ndarray, dict[str, np.ndarray]]]:
     """For each alpha the true strengths, and the strengths that methods leave in the embedding."""
-    n = len(draw.eigenvalues)
-    eigenvalues = jnp.asarray(draw.eigenvalues)
+    n, positive = len(draw.eigenvalues), not spectrum.indefinite
+    eigenvalues, alphas = jnp.asarray(draw.eigenvalues), jnp.asarray(config.alphas)
     values = jnp.abs(eigenvalues)
-    estimated = strengths_at(
-        eigenvalues,
-        jnp.asarray(sigma),
-        jnp.asarray(config.alphas),
-        positive=not spectrum.indefinite,
-        size=config.candidates,
+    estimated = _draws.strengths_at(
+        eigenvalues, jnp.asarray(sigma), alphas, positive=positive, size=config.candidates
     )
     # Dimensions inside the noise are dropped by the methods of the paper; zeros stand for them.
     kept = jaxmeta.usvt(values, sigma=sigma, n=n) > 0
     source = jnp.where(kept, values, 0)
-    usvt = jaxmeta.usvt(source, sigma=sigma, n=n)
-    ones = jnp.where(kept, jnp.ones_like(values), 0)
-    true = jnp.where(kept, jnp.sort(jnp.abs(jnp.asarray(draw.ideal)))[::-1], 0)
+    true = (jnp.where(kept, jnp.sort(jnp.abs(jnp.asarray(draw.ideal)))[::-1], 0),)
     for alpha, truth, strengths in zip(config.alphas, draw.strengths, estimated, strict=True):
         b = power(np.asarray(values), 2 * alpha)
         k = 1 + np.argmin(np.cumsum(b * (b - 2 * truth)))
-        released = jaxmeta.released.released_dimension_weights(
-            source, sigma=sigma, n=n, alpha=alpha
-        )
+        whole = jaxmeta.Observed(values, n, alpha, sigma, eigenvalues, positive)
+        dropped = whole._replace(values=source)
+        own = {
+            name: jnp.where(kept, jaxmeta.weigh(name, [dropped])[0], 0)
+            for name in ("SW", "DW", "DW as released")
+        }
+        of_strengths = partial(jaxmeta.strength_weights, values, alpha=alpha)
+        sw = jaxmeta.source_weights(true, (source,), alpha=alpha)[0]
         weights = {
-            "UW": ones,
+            "UW": kept,
             "UW at the best k": np.arange(n) < k,
-            "SW, own USVT": ones * jaxmeta.source_weights((usvt,), (source,), alpha=alpha)[0],
-            "DW, own USVT": jaxmeta.dimension_weights((usvt,), (source,), alpha=alpha)[0],
-            "SW, true spectrum": ones * jaxmeta.source_weights((true,), (source,), alpha=alpha)[0],
-            "DW, true spectrum": jaxmeta.dimension_weights((true,), (source,), alpha=alpha)[0],
-            "DW as released": jnp.where(kept, released, 0),
-            "spiked": jaxmeta.shrinkage_weights(values, sigma=sigma, n=n, alpha=alpha),
+            "SW, own USVT": own["SW"],
+            "DW, own USVT": own["DW"],
+            "SW, true spectrum": jnp.where(kept, sw, 0),
+            "DW, true spectrum": jaxmeta.dimension_weights(true, (source,), alpha=alpha)[0],
+            "DW as released": own["DW as released"],
+            "spiked": jaxmeta.weigh("spiked", [whole])[0],
         }
         if alpha == 0.5:
-            rie = jaxmeta.rotation_invariant(eigenvalues, sigma=sigma)
-            rie = rie * jnp.sign(eigenvalues) if spectrum.indefinite else rie
-            weights["RIE"] = jaxmeta.strength_weights(values, rie, alpha=alpha)
-        weights["ideal strengths"] = jaxmeta.strength_weights(values, strengths, alpha=alpha)
-        weights["exact"] = jaxmeta.strength_weights(values, jnp.asarray(truth), alpha=alpha)
+            weights["RIE"] = jaxmeta.weigh("RIE", [whole])[0]
+        weights["ideal strengths"] = of_strengths(strengths)
+        weights["exact"] = of_strengths(jnp.asarray(truth))
         yield alpha, truth, {name: np.asarray(c) ** 2 * b for name, c in weights.items()}
-
-
-@functools.partial(jax.jit, static_argnames=("positive", "size"))
-def strengths_at(eigenvalues, sigma, alphas, *, positive: bool, size: int):
-    """Estimated strengths at several alphas, for which the density of the ideal is found once."""
-
-    def at(alpha):
-        return jaxmeta.ideal_strengths(
-            eigenvalues, sigma=sigma, alpha=alpha, positive=positive, size=size
-        )
-
-    return jax.vmap(at)(alphas).values
-
-
-def _shared(folder: Path, spectrum: Spectrum, config: Config, seed: int) -> dict[str, np.ndarray]:
-    """Sources that share an ideal: all values, and overlaps of the dimensions above the noise."""
-    n = config.shared_n
-
-    def make() -> dict[str, np.ndarray]:
-        rng = np.random.default_rng(seed)
-        ideal = spectrum.values(n, rng)
-        values, vectors, owner = [], [], []
-        for j, sigma in enumerate(config.shared_sigmas):
-            eigenvalues, u = _record.noisy(ideal, sigma, rng)
-            values.append(np.abs(eigenvalues))
-            k = max(1, int(np.sum(values[-1] > 2 * sigma * n**0.5)))
-            vectors.append(u[:, :k])
-            owner += [j] * k
-        u = np.concatenate(vectors, axis=1)
-        return {
-            "ideal": ideal,
-            "values": np.stack(values),
-            "owner": np.array(owner),
-            "overlaps": (u.T @ u) ** 2,
-            "strengths": _record.strengths(u, ideal, config.alphas),
-        }
-
-    settings = {
-        "spectrum": vars(spectrum),
-        "sigmas": list(config.shared_sigmas),
-        "n": n,
-        "seed": seed,
-        "alphas": list(config.alphas),
-    }
-    return Cache(folder).arrays("shared", settings, make)
 
 
 def several_sources(
@@ -283,8 +207,9 @@ def several_sources(
     sizes = [int(np.sum(shared["owner"] == j)) for j in range(count)]
     kept = [np.where(np.arange(n) < k, v, 0) for k, v in zip(sizes, shared["values"], strict=False)]
 
-    def joined(parts: Sequence) -> np.ndarray:
-        return np.concatenate([np.asarray(c)[:k] for c, k in zip(parts, sizes, strict=True)])
+    def joined(parts: Any) -> np.ndarray:
+        whole = [np.broadcast_to(c, n) for c in parts]
+        return np.concatenate([c[:k] for c, k in zip(whole, sizes, strict=True)])
 
     b = power(joined(kept), 2 * alpha)
     gram = np.outer(b, b) * shared["overlaps"][np.ix_(chosen, chosen)]
@@ -295,42 +220,32 @@ def several_sources(
         return float(np.sqrt(q @ gram @ q - 2 * linear @ q + constant))
 
     sources = tuple(jnp.asarray(v) for v in kept)
-    usvt = tuple(jaxmeta.usvt(v, sigma=s, n=n) for v, s in zip(sources, sigmas, strict=True))
+    observed = [
+        jaxmeta.Observed(v, n, alpha, sigma) for v, sigma in zip(sources, sigmas, strict=True)
+    ]
+
+    def squares(name: str) -> np.ndarray:
+        return joined(jaxmeta.weigh(name, observed)) ** 2
+
     padded = np.pad(shared["ideal"], (0, n))
     starts = np.cumsum([0, *sizes])
     blocks = tuple(
         jnp.asarray(np.where(np.arange(n) < k, padded[at : at + n], 0))
         for at, k in zip(starts, sizes, strict=False)
     )
-    spread = np.repeat(np.arange(count), sizes)
-    sw, sw_blocks = (
-        np.asarray(jaxmeta.source_weights(x, sources, alpha=alpha))[spread] ** 2
-        for x in (usvt, blocks)
-    )
-    dw, dw_blocks = (
-        joined(jaxmeta.dimension_weights(x, sources, alpha=alpha)) ** 2 for x in (usvt, blocks)
-    )
-    released = [
-        np.nan_to_num(jaxmeta.released.released_dimension_weights(v, sigma=s, n=n, alpha=alpha))
-        for v, s in zip(sources, sigmas, strict=True)
-    ]
-    spiked = [
-        np.asarray(jaxmeta.shrinkage_weights(v, sigma=s, n=n, alpha=alpha)) ** 2
-        for v, s in zip(sources, sigmas, strict=True)
-    ]
-    aligned = jaxmeta.aligned_weights(sources, sigmas=sigmas, n=n, alpha=alpha)
     q = {
-        "UW": np.ones_like(b),
-        "UW / N": np.ones_like(b) / count,
-        "SW, own USVT / N": sw / count,
-        "DW, own USVT / N": dw / count,
-        "SW, true blocks": sw_blocks,
-        "DW, true blocks": dw_blocks,
-        "DW as released": joined(released) ** 2,
-        "aligned": joined(aligned) ** 2,
+        "UW": squares("UW"),
+        "UW / N": squares("UW") / count,
+        "SW, own USVT / N": squares("SW") / count,
+        "DW, own USVT / N": squares("DW") / count,
+        "SW, true blocks": joined(jaxmeta.source_weights(blocks, sources, alpha=alpha)) ** 2,
+        "DW, true blocks": joined(jaxmeta.dimension_weights(blocks, sources, alpha=alpha)) ** 2,
+        "DW as released": squares("DW as released"),
+        "aligned": squares("aligned"),
     }
-    losses = {name: loss(squares) for name, squares in q.items()}
-    alone = [loss(np.where(spread == j, joined(spiked), 0)) for j in range(count)]
+    losses = {name: loss(given) for name, given in q.items()}
+    owner, spiked = np.repeat(np.arange(count), sizes), squares("spiked")
+    alone = [loss(np.where(owner == j, spiked, 0)) for j in range(count)]
     losses["spiked, best source"] = min(alone)
     losses["exact"] = loss(_exact(gram, linear, constant))
     return losses["exact"], losses
@@ -351,109 +266,41 @@ def _exact(gram: np.ndarray, linear: np.ndarray, constant: float) -> np.ndarray:
     return np.asarray(solution.weights)[:size] ** 2
 
 
-def debiased(config: Config, *, draws: Path) -> list[DebiasedRow]:
-    """Errors of the debiased spectrum, for isolated ideal values and for the power laws."""
-    tau = config.sigma * config.n**0.5
-    isolated = np.zeros(config.n)
-    isolated[: config.spikes] = tau * np.geomspace(20, 1.1, config.spikes)
-    kinds: dict[str, list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
-    for seed in range(config.first_seed, config.first_seed + config.seeds):
-
-        def make(seed=seed) -> dict[str, np.ndarray]:
-            rng = np.random.default_rng(seed)
-            return {"eigenvalues": _record.noisy(isolated, config.sigma, rng)[0]}
-
-        settings = {"spikes": config.spikes, "n": config.n, "sigma": config.sigma, "seed": seed}
-        found = Cache(draws).arrays("spikes", settings, make)["eigenvalues"]
-        kinds[f"{config.spikes} isolated"].append((isolated, found))
-        for spectrum in config.spectra:
-            draw = _record.cached_draw(
-                draws, spectrum, n=config.n, sigma=config.sigma, seed=seed, alphas=config.alphas
-            )
-            kinds[spectrum.name].append((draw.ideal, draw.eigenvalues))
-    rows = []
-    for name, pairs in kinds.items():
-        ideal = np.concatenate([x for x, _ in pairs])
-        # No ideal value is negative, so the i-th largest noisy value belongs to the i-th of them.
-        with jax.enable_x64(True):
-            values = [jnp.maximum(jnp.asarray(np.sort(x)[::-1]), 0) for _, x in pairs]
-            sigma, n = config.sigma, config.n
-            estimate, usvt = (
-                np.concatenate([np.asarray(method(v, sigma=sigma, n=n)) for v in values])
-                for method in (jaxmeta.debias, jaxmeta.usvt)
-            )
-        for low, high in itertools.pairwise(BINS):
-            chosen = (ideal > low * tau) & (ideal <= high * tau)
-            if not chosen.any():
-                continue
-            x = ideal[chosen] / tau
-            error = np.abs(estimate[chosen] / ideal[chosen] - 1)
-            seen = estimate[chosen] > 0
-            rows.append(
-                DebiasedRow(
-                    spectrum=name,
-                    n=config.n,
-                    low=low,
-                    high=high,
-                    count=int(chosen.sum()),
-                    detected=float(seen.mean()),
-                    detected_error=float(error[seen].mean() if seen.any() else 0),
-                    mean_error=float(error.mean()),
-                    worst_error=float(error.max()),
-                    predicted_deviation=float(np.mean(np.sqrt(2 / config.n / (x**2 - 1)))),
-                    usvt_error=float(np.mean(np.abs(usvt[chosen] / ideal[chosen] - 1))),
-                    largest_bad=float(x[error > 0.02].max(initial=0)),
-                )
-            )
-    return rows
-
-
 # Methods in the order of the paper, and then these.
 LAST = ("spiked", "spiked, best source", "RIE", "ideal strengths", "aligned")
 TICKS = (1.001, 1.01, 1.05, 1.2, 2.0, 10.0, 100.0, 1e4, 1e6)
-BINS = (1.0, 1.5, 2.0, 3.0, 6.0, np.inf)
 
 
-def print_tables(rows: Sequence[Row], errors: Sequence[DebiasedRow]) -> None:
+def print_table(rows: Sequence[Row]) -> None:
     """All rows, by setting."""
-    previous = None
     print("PIP loss over the oracle's: mean and worst over seeds")
-    for row in rows:
-        setting = Setting(**{name: getattr(row, name) for name in Setting.__dataclass_fields__})
-        if setting != previous:
-            print(
-                f"\nN = {row.sources}, n = {row.n}, exponent/rank {row.spectrum}, {row.signs}, "
-                f"sigma {row.sigma}, alpha {row.alpha:g}, {row.seeds} seeds"
-            )
-            print(f"  {'method':<22}{'loss':>14}{'mean':>13}{'worst':>13}")
-        previous = setting
-        print(f"  {row.method:<22}{row.loss:>14.2f}{row.mean_ratio:>13.3f}{row.worst_ratio:>13.3f}")
-    print("\nDebiased spectrum: relative error by x = ideal value / tau")
-    print(
-        f"  {'exponent/rank':<14}{'x':>10}{'values':>8}{'detected':>10}{'mean':>8}{'worst':>8}"
-        f"{'sd in theory':>14}{'USVT mean':>11}"
-    )
-    for e in errors:
+    for (*_, alpha), own in _record.groups(rows, *Setting.__dataclass_fields__):
+        r = own[0]
         print(
-            f"  {e.spectrum:<14}{f'{e.low:g} to {e.high:g}':>10}{e.count:>8}{e.detected:>10.0%}"
-            f"{e.mean_error:>8.2%}{e.worst_error:>8.2%}{e.predicted_deviation:>14.2%}"
-            f"{e.usvt_error:>11.1%}"
+            f"\nN = {r.sources}, n = {r.n}, exponent/rank {r.spectrum}, {r.signs}, "
+            f"sigma {r.sigma}, alpha {alpha:g}, {r.seeds} seeds"
+        )
+        _record.show(
+            ("method", "loss", "mean", "worst"),
+            [
+                (r.method, f"{r.loss:.2f}", f"{r.mean_ratio:.3f}", f"{r.worst_ratio:.3f}")
+                for r in own
+            ],
         )
 
 
-def print_targets(rows: Sequence[Row], errors: Sequence[DebiasedRow]) -> None:
+def print_targets(rows: Sequence[Row]) -> None:
     """What was to be reached, and what was."""
     print("\nTargets")
     # The noise level is that of the first row, which the other levels are told from.
     main = [r for r in rows if r.sources == 1 and r.alpha == 0.5 and r.sigma == rows[0].sigma]
     for method in ("RIE", "ideal strengths"):
-        for row in main:
-            if row.method == method and row.signs == "positive":
-                print(
-                    f"  {method} weights, exponent/rank {row.spectrum}, n = {row.n}: "
-                    f"{row.mean_ratio:.3f} x oracle, worst {row.worst_ratio:.3f} (target 1.05): "
-                    f"{_record.verdict(row.mean_ratio, row.worst_ratio, 1.05)}"
-                )
+        for row in (r for r in main if r.method == method and r.signs == "positive"):
+            print(
+                f"  {method} weights, exponent/rank {row.spectrum}, n = {row.n}: "
+                f"{row.mean_ratio:.3f} x oracle, worst {row.worst_ratio:.3f} (target 1.05): "
+                f"{_record.verdict(row.mean_ratio, row.worst_ratio, 1.05)}"
+            )
     most = max(r.sources for r in rows)
     shared = [r for r in rows if r.sources == most and r.alpha == 0.5]
     for row in sorted(shared, key=lambda r: (r.spectrum, r.method != "aligned")):
@@ -464,54 +311,33 @@ def print_targets(rows: Sequence[Row], errors: Sequence[DebiasedRow]) -> None:
             print(f"  aligned weights, {where}: {result} (target 1.05): {outcome}")
         elif "blocks" in row.method or "USVT" in row.method:
             print(f"    for comparison {row.method}: {result}")
-    for name in dict.fromkeys(e.spectrum for e in errors):
-        own = [e for e in errors if e.spectrum == name]
-        count = sum(e.count for e in own)
-        mean = sum(e.count * e.mean_error for e in own) / count
-        worst = max(e.worst_error for e in own)
-        seen = sum(e.count * e.detected for e in own)
-        of_seen = sum(e.count * e.detected * e.detected_error for e in own) / max(seen, 1)
-        print(
-            f"  debiased spectrum, {name}, all {count} values above tau: mean error {mean:.2%}, "
-            f"worst {worst:.2%} (target 2 %): {_record.verdict(mean, worst, 0.02)}"
-        )
-        print(
-            f"    the {seen:.0f} of them that came out above 2 tau: mean error {of_seen:.2%}; "
-            f"all values above {max(e.largest_bad for e in own):.2f} tau are within 2 %"
-        )
-    print(
-        "    (theory calls a value detectable if it exceeds tau, and gives the estimate of an "
-        "isolated one, x tau, a relative deviation of sqrt(2/n)/sqrt(x^2 - 1): see the table)"
-    )
 
 
-def plot(table: Path, figure_path: Path) -> None:
+def plot(rows: Sequence[dict], _: Any, path: Path) -> None:
     """Mean ratios with a whisker to the worst, a panel for each kind of setting."""
-    rows = _record.read_table(table)
     sigma = rows[0]["sigma"]
     one = [r for r in rows if r["sources"] == 1]
     half = [r for r in one if r["alpha"] == 0.5]
-    usual = [r for r in one if r["sigma"] == sigma and r["signs"] == "positive"]
-    middle = list(dict.fromkeys(r["spectrum"] for r in one))[1]
+    middle = _record.unique(one, "spectrum")[1]
     several = [r for r in rows if r["sources"] > 1 and r["alpha"] == 0.5]
+
+    def among(rows: Sequence[dict], **values: Any) -> list[dict]:
+        return [r for r in rows if all(r[name] == value for name, value in values.items())]
+
     panels = [
-        ("One source, positive signal", "exponent/rank", "spectrum",
-         [r for r in half if r["sigma"] == sigma and r["signs"] == "positive"]),
-        ("One source, indefinite signal", "exponent/rank", "spectrum",
-         [r for r in half if r["sigma"] == sigma and r["signs"] == "indefinite"]),
-        (f"Noise levels, {middle}, positive", r"$\sigma$", "sigma",
-         [r for r in half if r["spectrum"] == middle and r["signs"] == "positive"]),
-        (f"Exponents of the embedding, {middle}, positive", r"$\alpha$", "alpha",
-         [r for r in usual if r["spectrum"] == middle]),
-        ("Two sources that share an ideal", "exponent/rank", "spectrum",
-         [r for r in several if r["sources"] == 2]),
-        ("Three sources that share an ideal", "exponent/rank", "spectrum",
-         [r for r in several if r["sources"] == 3]),
+        ("One source, positive signal", "spectrum", among(half, sigma=sigma, signs="positive")),
+        ("One source, indefinite signal", "spectrum", among(half, sigma=sigma, signs="indefinite")),
+        (f"Noise levels, {middle}, positive", "sigma",
+         among(half, spectrum=middle, signs="positive")),
+        (f"Exponents of the embedding, {middle}, positive", "alpha",
+         among(one, sigma=sigma, signs="positive", spectrum=middle)),
+        ("Two sources that share an ideal", "spectrum", among(several, sources=2)),
+        ("Three sources that share an ideal", "spectrum", among(several, sources=3)),
     ]  # fmt: skip
+    labels = {"spectrum": "exponent/rank", "sigma": r"$\sigma$", "alpha": r"$\alpha$"}
     look = [(_record.BLUE, "o"), (_record.ORANGE, "s"), (_record.GREEN, "^")]
-    with plt.rc_context(_record.STYLE):
-        figure, grid = plt.subplots(3, 2, figsize=(13, 15), layout="constrained")
-        for axes, (title, label, by, chosen) in zip(grid.flat, panels, strict=True):
+    with _record.drawing(path, 3, 2, size=(13, 15)) as (figure, grid):
+        for axes, (title, by, chosen) in zip(grid.flat, panels, strict=True):
             if not chosen:
                 axes.set_axis_off()
                 continue
@@ -526,8 +352,8 @@ def plot(table: Path, figure_path: Path) -> None:
                     [max(r[x] - 1, 1e-4) for r in own] for x in ("mean_ratio", "worst_ratio")
                 )
                 axes.hlines(y, mean, worst, color=colour, lw=2)
-                name = f"{label} {value:g}" if isinstance(value, float) else f"{label} {value}"
-                axes.plot(mean, y, marker, color=colour, label=name, ms=6)
+                shown = f"{value:g}" if isinstance(value, float) else value
+                axes.plot(mean, y, marker, color=colour, label=f"{labels[by]} {shown}", ms=6)
                 axes.plot(worst, y, "|", color=colour, ms=9, mew=2)
             axes.axvline(0.05, color="black", lw=1.2, ls="--")
             axes.set_yticks(list(places.values()), list(places))
@@ -546,9 +372,6 @@ def plot(table: Path, figure_path: Path) -> None:
             "Mean (marker) and worst case (bar) over seeds; dashed: 1.05. "
             r"$\alpha$ = ½ unless it is said otherwise"
         )
-        with write_whole(figure_path) as part:
-            figure.savefig(part, dpi=130)
-        plt.close(figure)
 
 
 def report(config: Config, out: Path) -> list[Row]:
@@ -556,22 +379,21 @@ def report(config: Config, out: Path) -> list[Row]:
     started = time.time()
     draws = out.parent / "draws"
     rows = run(config, draws=draws)
-    errors = debiased(config, draws=draws)
-    _record.write_table(out / "rows.csv", rows)
-    _record.write_table(out / "debiased.csv", errors)
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype="float64")
-    plot(out / "rows.csv", out / "ratio_to_oracle.png")
-    print_tables(rows, errors)
-    print_targets(rows, errors)
-    print(f"\n{time.time() - started:.0f} s; written to {out}")
+    errors = _debiased.debiased(config, draws=draws)
+    print_table(rows)
+    _debiased.print_table(errors)
+    print_targets(rows)
+    _debiased.print_targets(errors)
+    _record.publish(
+        out,
+        config,
+        {"rows": rows, "debiased": errors},
+        started=started,
+        figures={"ratio_to_oracle": plot},
+        dtype="float64",
+    )
     return rows
 
 
-def main() -> None:
-    """Do as the command line says."""
-    asked = _record.arguments(__doc__, "weights_vs_oracle")
-    report(SMOKE if asked.smoke else Config(), asked.out)
-
-
 if __name__ == "__main__":
-    main()
+    _record.main(__doc__, report, Config(), SMOKE)

@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 
 import jaxmeta
-from experiments import _record, corpus_to_sources, pip_dimension, pretrained, weights_vs_oracle
-
-pytestmark = pytest.mark.skipif(
-    not jax.config.jax_enable_x64, reason="experiments run in 64 bit; the 64-bit leg checks them"
+from experiments import (
+    _draws,
+    _record,
+    corpus_to_sources,
+    pip_dimension,
+    pretrained,
+    weights_vs_oracle,
 )
+
+pytestmark = pytest.mark.one_leg
 
 # As small as makes sense, and smaller than --smoke: what counts here is that all of it runs.
 WEIGHTS = dataclasses.replace(
@@ -79,11 +84,11 @@ def test_every_method_is_there(weights):
 
 def test_true_losses_are_those_of_the_library():
     """The loss by strengths, without vectors, is that of embeddings."""
-    spectrum, sigma = _record.Spectrum(0.5), 0.5
+    spectrum, sigma = _draws.Spectrum(0.5), 0.5
     rng = np.random.default_rng(3)
     ideal = spectrum.values(40, rng)
-    eigenvalues, vectors = _record.noisy(ideal, sigma, rng)
-    draw = _record.Draw(ideal, eigenvalues, _record.strengths(vectors, ideal, [0.5]))
+    eigenvalues, vectors = _draws.noisy(ideal, sigma, rng)
+    draw = _draws.Draw(ideal, eigenvalues, _draws.strengths(vectors, ideal, [0.5]))
     with jax.enable_x64(True):
         clean = jnp.diag(jnp.asarray(ideal**0.5))
         noisy = jnp.asarray(vectors * np.abs(eigenvalues) ** 0.5)
@@ -94,15 +99,15 @@ def test_true_losses_are_those_of_the_library():
 
 def test_draws_come_back_from_disk(tmp_path):
     settings = {"n": 30, "sigma": 0.5, "seed": 1, "alphas": (0.5,)}
-    spectrum = _record.Spectrum(0.5, indefinite=True)
-    first = _record.cached_draw(tmp_path, spectrum, **settings)
+    spectrum = _draws.Spectrum(0.5, indefinite=True)
+    first = _draws.draw(tmp_path, spectrum, **settings)
     (path,) = tmp_path.iterdir()
     changed = path.stat().st_mtime_ns
-    second = _record.cached_draw(tmp_path, spectrum, **settings)
+    second = _draws.draw(tmp_path, spectrum, **settings)
     assert path.stat().st_mtime_ns == changed
     for name, array in vars(first).items():
         np.testing.assert_array_equal(array, getattr(second, name))
-    _record.cached_draw(tmp_path, spectrum, **{**settings, "seed": 2})
+    _draws.draw(tmp_path, spectrum, **{**settings, "seed": 2})
     assert len(list(tmp_path.iterdir())) == 2
 
 

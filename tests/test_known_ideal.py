@@ -4,17 +4,14 @@ import csv
 import dataclasses
 import json
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxmeta
-from experiments import known_ideal
+from experiments import _known_ideal, known_ideal
 
-pytestmark = pytest.mark.skipif(
-    not jax.config.jax_enable_x64, reason="experiments run in 64 bit; the 64-bit leg checks them"
-)
+pytestmark = pytest.mark.one_leg
 
 # Smaller than --smoke. A factor of 16 in size is one of 4 in noise.
 CONFIG = dataclasses.replace(known_ideal.SMOKE, n=40, rank=3, tokens=(16_000, 256_000))
@@ -54,7 +51,7 @@ def test_every_signal_and_rule_is_there(known):
     assert {row.corpora for row in rows} == {CONFIG.seeds}
     for setting in settings:
         rules = {x.rule for x in losses if (x.tokens, x.signal) == setting}
-        assert rules == set(known_ideal.LOSSES)
+        assert rules == set(_known_ideal.LOSSES)
 
 
 @pytest.mark.parametrize("signal", known_ideal.SIGNALS)
@@ -67,7 +64,7 @@ def test_noise_falls_as_the_root_of_the_corpus(known, signal):
     # In twenty other draws of this size exponents were between -0.55 and -0.41 (the largest were
     # PPMI's, which cuts off noise around 0), ratios of sigma to the noise between 0.88 and 1.05.
     for name in ("sigma", "noise"):
-        fitted = known_ideal.exponent(CONFIG.tokens, [getattr(row, name) for row in own])
+        fitted = _known_ideal.exponent(CONFIG.tokens, [getattr(row, name) for row in own])
         assert fitted == pytest.approx(-0.5, abs=0.1), name
     assert own[-1].ratio == pytest.approx(1, abs=0.15)
 
@@ -76,9 +73,9 @@ def test_noise_falls_as_the_root_of_the_corpus(known, signal):
 def test_spectra_and_losses_fall(known, signal):
     _, rows, losses = known
     small, large = (row for row in rows if row.signal == signal)
-    for name in known_ideal.ESTIMATES:
+    for name in _known_ideal.ESTIMATES:
         assert getattr(large, name) < getattr(small, name)
-    for rule in known_ideal.LOSSES:
+    for rule in _known_ideal.LOSSES:
         small, large = (x for x in losses if (x.signal, x.rule) == (signal, rule))
         # Like the noise, they would fall to a quarter.
         assert large.loss < 0.5 * small.loss, rule
@@ -86,11 +83,11 @@ def test_spectra_and_losses_fall(known, signal):
 
 def test_no_k_is_better_than_the_best(known):
     _, _, losses = known
-    best = {(x.tokens, x.signal): x for x in losses if x.rule == known_ideal.BEST}
+    best = {(x.tokens, x.signal): x for x in losses if x.rule == _known_ideal.BEST}
     for x in losses:
         assert 1 <= x.k <= CONFIG.n
         assert 0 < x.loss <= x.highest
-        if x.rule != known_ideal.WEIGHTED:  # weights may be better than any k
+        if x.rule != _known_ideal.WEIGHTED:  # weights may be better than any k
             assert x.loss >= best[x.tokens, x.signal].loss * (1 - 1e-9)
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import numpy as np
 import pytest
 
@@ -25,9 +24,7 @@ from experiments import (
 from jaxmeta.evaluate import SIMILARITY, TASKS, evaluate
 from jaxmeta.text import LatentModel, latent_model
 
-pytestmark = pytest.mark.skipif(
-    not jax.config.jax_enable_x64, reason="experiments run in 64 bit; the 64-bit leg checks them"
-)
+pytestmark = pytest.mark.one_leg
 
 SOURCES = dataclasses.replace(
     corpus_to_sources.SMOKE, size=60, tokens=200_000, rule="spiked", corpora=("generated",) * 3
@@ -67,7 +64,7 @@ def files_of_tables(results):
 def rows_say_how_far_they_are_from_unweighted(results):
     rows = _record.read_table(results / "table1" / "rows.csv")
     methods = ["GloVe", "SGNS", "LSA", *table1.METHODS, *_embeddings.VARIANTS]
-    assert _scoring.unique(rows, "method") == [*methods, "UW, alpha 0.25", "UW, alpha 0"]
+    assert _record.unique(rows, "method") == [*methods, "UW, alpha 0.25", "UW, alpha 0"]
     mean = _scoring.means(rows)
     for row in rows:
         reference = mean[row["setting"], "UW", row["task"], row["metric"]]
@@ -170,9 +167,9 @@ def test_all_methods_in_all_tasks(tmp_path):
     )
     table2.report(config, tmp_path / "table2")
     rows = _record.read_table(tmp_path / "table2" / "rows.csv")
-    methods = _scoring.unique(rows, "method")
+    methods = _record.unique(rows, "method")
     assert set(methods) >= {"GloVe", "SGNS", "LSA", *table2.METHODS, *_embeddings.VARIANTS}
-    cells = set(_scoring.unique(rows, "task", "metric"))
+    cells = set(_record.unique(rows, "task", "metric"))
     assert cells >= {*table2.CELLS.values(), *table2.OTHERS}
     text = (tmp_path / "table2" / "claims.md").read_text()
     mean = _scoring.means(rows)

@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import json
 
-import jax
 import numpy as np
 import pytest
 
@@ -14,9 +13,7 @@ import jaxmeta
 from experiments import corpus_to_sources, tsne
 from jaxmeta.evaluate import proportion_interval
 
-pytestmark = pytest.mark.skipif(
-    not jax.config.jax_enable_x64, reason="experiments run in 64 bit; the 64-bit leg checks them"
-)
+pytestmark = pytest.mark.one_leg
 
 # Smaller than --smoke.
 SOURCES = dataclasses.replace(corpus_to_sources.SMOKE, size=60, tokens=40_000)

@@ -1,9 +1,10 @@
-# `make demo` and `make test` need python3 with venv, and nothing else.
+# `make demo`, `make check` and `make test` need python3 with venv, and nothing else.
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
 READY  := $(VENV)/ready
+PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test lint types test64 test32 clean
+.PHONY: demo check test lint types test64 test32 clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml
@@ -17,6 +18,10 @@ demo: $(READY)
 	$(PYTHON) -m experiments.known_ideal --smoke
 	$(PYTHON) -m experiments.corpus_to_sources --smoke
 
+# The inner loop: lint, types, and what is quick of the leg that users run.
+check: lint types
+	JAX_ENABLE_X64=0 $(PYTEST) -m "not slow" tests
+
 test: lint types test64 test32
 
 lint: $(READY)
@@ -26,17 +31,24 @@ lint: $(READY)
 types: $(READY)
 	$(PYTHON) -m mypy
 
-# Two processes with two BLAS threads each would wait for one another on two cores.
-test64 test32: export OPENBLAS_NUM_THREADS = 1
+# Most of the time is compilation, so what is compiled is kept on disk. And two processes with two
+# BLAS threads each would wait for one another on two cores.
+check test64 test32: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/jax
+check test64 test32: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS = 0
+check test64 test32: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES = -1
+check test64 test32: export OPENBLAS_NUM_THREADS = 1
 
 # In 64 bit, with every array annotation checked at run time; doctests of README and modules too.
 test64: $(READY)
-	JAX_ENABLE_X64=1 $(PYTHON) -m pytest -n 2 -q --doctest-modules --doctest-glob=README.md \
+	JAX_ENABLE_X64=1 $(PYTEST) --doctest-modules --doctest-glob=README.md \
 	    --jaxtyping-packages=jaxmeta,beartype.beartype
 
-# In 32 bit, JAX's default, without those checks: what a user runs.
+# In 32 bit, JAX's default, without those checks: what a user runs. What does not depend on the
+# dtype runs here alone.
 test32: $(READY)
-	JAX_ENABLE_X64=0 $(PYTHON) -m pytest -n 2 -q tests
+	JAX_ENABLE_X64=0 $(PYTEST) tests
 
+# What is made by these commands; results that are kept in the repository stay.
 clean:
-	rm -rf $(VENV) results .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf $(VENV) .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf results/cache results/draws results/theory results/*_smoke

@@ -32,12 +32,6 @@ MAPS = Path("/proc/self/maps")
 MOST_MAPS = 50_000  # a process may map 65,530 pieces of memory on Linux
 
 
-def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "one_leg: does not depend on the dtype; runs in the 32-bit leg alone"
-    )
-
-
 def pytest_collection_modifyitems(config, items):
     """Deselect, and do not skip, what the other leg runs: a skip says that something is missing."""
     others = [item for item in items if IN_64_BIT and item.get_closest_marker("one_leg")]

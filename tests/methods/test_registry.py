@@ -7,10 +7,14 @@ import pytest
 from helpers import DTYPE, assert_close, cast, exactly, rounded
 
 import jaxmeta
-from jaxmeta import METHODS, Settings
+from jaxmeta import METHODS, WEIGHTINGS, Settings, Spectrum
+from jaxmeta.files import Vectors, align
+from jaxmeta.text import Source
+from jaxmeta.weightings import Observed, weigh
 
 N = 40
 WIDTHS = (6, 4, 3)
+SIGMAS = (0.1, 0.15, 0.2)
 
 
 @pytest.fixture
@@ -25,11 +29,28 @@ def sources(rng):
 
 @pytest.fixture
 def settings():
-    return Settings(sigmas=(0.1, 0.15, 0.2), key=jax.random.key(0), epochs=2, neighbours=5)
+    return Settings(sigmas=SIGMAS, key=jax.random.key(0), epochs=2, neighbours=5)
+
+
+def carried(name, settings, rng):
+    """With all eigenvalues of the signals, and an ideal, for weights that depend on them."""
+    needs = WEIGHTINGS[name].needs if name in WEIGHTINGS else ""
+    if needs == "ideal":
+        return settings._replace(ideal=cast(rounded(rng.normal(size=(N, 5)))))
+    if needs != "eigenvalues":
+        return settings
+    values = [np.arange(k, 0, -1) + 3.0 for k in WIDTHS]
+    inside = np.linspace(1.1, 0.1, N - 1) * (-1.0) ** np.arange(N - 1)
+    observed = tuple(
+        Observed(cast(v), N, 0.5, sigma, cast(np.append(v, inside[len(v) - 1 :])))
+        for v, sigma in zip(values, SIGMAS, strict=True)
+    )
+    return settings._replace(observed=observed)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_runs(name, sources, settings):
+def test_every_method_runs(name, sources, settings, rng):
+    settings = carried(name, settings, rng)
     found = jaxmeta.meta_embedding(name, sources, settings)
     assert found.shape[0] == N
     assert found.dtype == DTYPE
@@ -44,7 +65,7 @@ def test_missing_words_are_ignored_or_refused(name, sources, settings, rng):
     spoilt = tuple(
         jnp.where(jnp.asarray(present[:, j : j + 1]), e, jnp.nan) for j, e in enumerate(sources)
     )
-    given = settings._replace(present=jnp.asarray(present))
+    given = carried(name, settings, rng)._replace(present=jnp.asarray(present))
     if not METHODS[name].missing:
         with pytest.raises(ValueError, match=f"expected all for {name}".replace("+", r"\+")):
             jaxmeta.meta_embedding(name, spoilt, given)
@@ -76,7 +97,7 @@ def test_dimensions_are_chosen(sources, settings):
 
 
 def test_errors(sources):
-    with pytest.raises(ValueError, match=r"name: got 'PCA', expected one of default, UW"):
+    with pytest.raises(ValueError, match=r"name: got 'PCA', expected one of 'default', 'UW'"):
         jaxmeta.meta_embedding("PCA", sources)
     with pytest.raises(ValueError, match=r"settings\.sigmas: got None, expected it for DW"):
         jaxmeta.meta_embedding("DW", sources)
@@ -86,3 +107,63 @@ def test_errors(sources):
         jaxmeta.meta_embedding("SW", sources, Settings(sigmas=(0.1, 0.2)))
     with pytest.raises(ValueError, match="rows in"):
         jaxmeta.meta_embedding("UW", (sources[0], sources[1][1:]))
+    with pytest.raises(
+        ValueError, match=r"sources\[0\]\.eigenvalues: got None, expected it for RIE"
+    ):
+        jaxmeta.meta_embedding("RIE", sources, Settings(sigmas=SIGMAS))
+    with pytest.raises(ValueError, match=r"settings\.ideal: got None, expected it for exact"):
+        jaxmeta.meta_embedding("exact", sources)
+
+
+def built(rng):
+    """Sources as `build_sources` returns them."""
+    words = tuple(f"w{i}" for i in range(N))
+    made = []
+    for j, (k, sigma) in enumerate(zip(WIDTHS, SIGMAS, strict=True)):
+        signal = rng.normal(size=(N, N)) * sigma
+        values, vectors = np.linalg.eigh(signal + signal.T + 9 * np.diag(np.arange(N) < k))
+        order = np.argsort(-np.abs(values))
+        values, vectors = rounded(values[order]), rounded(vectors[:, order[: k + 2]])
+        spectrum = Spectrum(*cast((vectors, np.abs(values[: k + 2]))))
+        made.append(Source(f"s{j}", words, spectrum, values, sigma, k, k, 0.5, 0.0))
+    return tuple(made)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].needs != "ideal"])
+def test_sources_go_in_as_they_are(name, rng, settings):
+    """With the words, sigma, eigenvalues and alpha that they carry."""
+    sources = built(rng)
+    found = jaxmeta.meta_embedding(name, sources, settings._replace(sigmas=None))
+    assert isinstance(found, Vectors)
+    assert found.words == sources[0].words
+    assert np.isfinite(found.matrix).all()
+    if name in WEIGHTINGS:
+        observed = [Observed(s.values, N, s.alpha, s.sigma, cast(s.eigenvalues)) for s in sources]
+        direct = jaxmeta.concatenate(tuple(s.embedding for s in sources), weigh(name, observed))
+        np.testing.assert_array_equal(found.matrix, direct)
+
+
+def test_sources_of_several_kinds_are_refused(rng):
+    first, second, third = built(rng)
+    for others in ((second._replace(alpha=0.25), third), (second.embedding, third)):
+        with pytest.raises(ValueError, match="sources of several kinds"):
+            jaxmeta.meta_embedding("UW", (first, *others))
+
+
+@pytest.mark.parametrize("missing", ["zero", "mean"])
+def test_aligned_files_go_in_as_they_are(missing, rng):
+    words = [f"w{i}" for i in range(N)]
+    files = [
+        Vectors(tuple(words[a:b]), rng.normal(size=(b - a, k)).astype(np.float32) + 1)
+        for a, b, k in ((0, N, 4), (5, N, 3))
+    ]
+    both = align(files, vocabulary="union", missing=missing)
+    found = jaxmeta.meta_embedding("default", both)
+    assert found.words == both.words
+    # Zeros stand for nothing, and must not count; means are there to be used.
+    present = both.present if missing == "zero" else None
+    expected = jaxmeta.meta_embedding("default", both.sources, Settings(present=present))
+    np.testing.assert_array_equal(found.matrix, expected)
+    other = None if missing == "zero" else both.present
+    different = jaxmeta.meta_embedding("default", both.sources, Settings(present=other))
+    assert not np.allclose(found.matrix, different, atol=1e-3)

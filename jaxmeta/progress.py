@@ -1,4 +1,4 @@
-"""Progress of what takes longer than a moment.
+"""What takes longer than a moment tells how far it is.
 
 Functions that may take long have an argument `progress`: None, or any function of the name of a
 stage and the fraction of it that is done. `ProgressBar` is one that shows both on stderr.
@@ -20,7 +20,7 @@ def silent(stage: str, fraction: float) -> None:
 
 
 class ProgressBar:
-    """One line for each stage: what it is, how far it is, and how long it has taken.
+    """A line for each stage says what it is, how far it is, and how long it has taken.
 
     On a terminal the line moves; into a file it is written once, when the stage is done.
     """
@@ -34,11 +34,10 @@ class ProgressBar:
         """Say that `fraction` of `stage` is done."""
         now = time.monotonic()
         seconds = now - self._started.setdefault(stage, now)
-        done = fraction >= 1
-        filled = round(24 * min(fraction, 1))
-        line = f"{stage:<28}{'█' * filled}{'·' * (24 - filled)}{fraction:>5.0%}{seconds:>7.1f} s"
+        moves, done = self._stream.isatty(), fraction >= 1
+        if moves or done:
+            bar = ("█" * round(24 * min(fraction, 1))).ljust(24, "·")
+            line = f"{stage:<28}{bar}{fraction:>5.0%}{seconds:>7.1f} s"
+            print("\r" * moves + line, end="\n" * done, file=self._stream, flush=True)
         if done:
-            print(f"\r{line}" if self._stream.isatty() else line, file=self._stream, flush=True)
             del self._started[stage]
-        elif self._stream.isatty():
-            print(f"\r{line}", end="", file=self._stream, flush=True)

@@ -205,5 +205,5 @@ class Steps:
         else:
             stored = self.arrays("eigenpairs", key | {"rank": rank}, make)
         names = ("values", "vectors", "residuals")
-        pairs = (jnp.asarray(stored[name][..., :rank]) for name in names)
-        return Eigenpairs(*pairs, self.density, int(stored["products"]))
+        values, vectors, residuals = (jnp.asarray(stored[name][..., :rank]) for name in names)
+        return Eigenpairs(values, vectors, residuals, self.density, int(stored["products"]))

@@ -1,4 +1,4 @@
-"""Text, read word by word, and its vocabulary.
+"""A corpus is read word by word, and its vocabulary is what it holds most often.
 
 A `Corpus` names files, plain or compressed, and how words are told apart in them. Text of any
 length is read in pieces, so that memory does not grow with it. `build_vocabulary` finds the most
@@ -23,16 +23,20 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxmeta import _checks
+from jaxmeta._checks import fail
 from jaxmeta._files import intact, opened
-from jaxmeta.progress import Progress
+from jaxmeta.progress import Progress, silent
 
 __all__ = [
+    "NO_WORD",
     "Corpus",
     "Vocabulary",
     "build_vocabulary",
     "given_vocabulary",
     "intersection_vocabulary",
     "lower_words",
+    "paths_of",
+    "read_tokens",
     "union_vocabulary",
     "whitespace",
 ]
@@ -45,12 +49,12 @@ NO_WORD = "\0"  # a place without a word: it cannot be in text, where a NUL is a
 
 
 def whitespace(text: str) -> list[str]:
-    """Words between white space, as they stand."""
+    """Split text at white space, and leave words as they stand."""
     return text.split()
 
 
 def lower_words(text: str) -> list[str]:
-    """Runs of letters and digits in lower case, with apostrophes inside words.
+    """Find runs of letters and digits, with apostrophes inside words, in lower case.
 
     Underscores and punctuation are dropped. A curly apostrophe becomes a straight one.
 
@@ -65,7 +69,7 @@ _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """Text files, and how words are told apart in them. Nothing is read until it is used."""
+    """A corpus is text files, and a way to tell words apart in them; nothing is read until used."""
 
     path: str | Path | Sequence[str | Path]
     """A file, a folder (all files below it, sorted), a glob pattern, or several of these.
@@ -82,14 +86,12 @@ class Corpus:
         try:
             " ".encode(self.encoding)  # codecs that are not of text raise here too
         except LookupError:
-            raise ValueError(
-                f"encoding: got {self.encoding!r}, expected one of text that Python knows; "
-                "pass a name such as 'utf-8' or 'latin-1'."
-            ) from None
+            do = "pass a name such as 'utf-8' or 'latin-1'"
+            fail("encoding", repr(self.encoding), "one of text that Python knows", do)
 
 
 class Vocabulary(NamedTuple):
-    """Words, in the order of rows and columns of counts."""
+    """A vocabulary lists words in the order of rows and columns of counts."""
 
     words: tuple[str, ...]
     counts: np.ndarray
@@ -101,7 +103,7 @@ class Vocabulary(NamedTuple):
 def build_vocabulary(
     corpus: Corpus, *, size: int | None = None, min_count: int = 1, progress: Progress | None = None
 ) -> Vocabulary:
-    """The `size` most frequent words (all, if None), ties in alphabetical order.
+    """Find the `size` most frequent words (all, if None), with ties in alphabetical order.
 
     `progress` is called now and then with "vocabulary" and the fraction that is read.
 
@@ -120,68 +122,53 @@ def build_vocabulary(
         found.update(tokens)
     frequent = {word: n for word, n in found.items() if n >= min_count}
     if not frequent:
-        most = max(found.values())
-        raise ValueError(
-            f"min_count: got {min_count}, expected at most {most}; no word occurs more often."
-        )
-    of = f"the corpus has {len(frequent)} words that occur at least {min_count} times"
+        expected = f"at most {max(found.values())}"
+        fail("min_count", str(min_count), expected, "no word occurs more often")
+    of = f"the corpus, of words that occur at least {min_count} times,"
     return _most_frequent(frequent, frequent, size, found.total(), of)
 
 
 def union_vocabulary(vocabularies: Sequence[Vocabulary], *, size: int | None = None) -> Vocabulary:
-    """Words of any vocabulary, by the sum of relative frequencies, ties in alphabetical order.
+    """Join words of any vocabulary, by the sum of relative frequencies, then by the alphabet.
 
     >>> x = Vocabulary(("a", "b"), np.array([6, 4]), 10)
     >>> y = Vocabulary(("b", "c"), np.array([60, 20]), 100)
     >>> union_vocabulary([x, y])
     Vocabulary(words=('b', 'a', 'c'), counts=array([64,  6, 20]), tokens=110)
     """
-    words = {word for vocabulary in _several(vocabularies) for word in vocabulary.words}
-    return _joined(vocabularies, words, size, f"there are {len(words)} words in any of them")
+    return _joined(vocabularies, set.union, size, "the union")
 
 
 def intersection_vocabulary(
     vocabularies: Sequence[Vocabulary], *, size: int | None = None
 ) -> Vocabulary:
-    """Words of all vocabularies, by the sum of relative frequencies, ties in alphabetical order."""
-    shared = set.intersection(*(set(v.words) for v in _several(vocabularies)))
-    if not shared:
-        raise ValueError(
-            f"vocabularies: got no word common to all {len(vocabularies)}, expected at least one; "
-            "tokenise the corpora in the same way, or use union_vocabulary."
-        )
-    return _joined(vocabularies, shared, size, f"there are {len(shared)} words common to all")
+    """Keep words of all vocabularies, by the sum of relative frequencies, then by the alphabet."""
+    return _joined(vocabularies, set.intersection, size, "the intersection")
 
 
 def given_vocabulary(words: Sequence[str]) -> Vocabulary:
-    """A given list in its order. Counts and the number of tokens are 0: nothing is read."""
+    """Take a given list in its order. Counts and the number of tokens are 0: nothing is read."""
     if isinstance(words, str) or not words:
-        raise ValueError(f"words: got {words!r}, expected a list of words; pass at least one.")
+        fail("words", repr(words), "a list of words", "pass at least one")
     for word, times in collections.Counter(words).items():
         if word.split() != [word]:
-            raise ValueError(
-                f"words: got {word!r}, expected words without white space; strip or drop it."
-            )
+            fail("words", repr(word), "words without white space", "strip or drop it")
         if times > 1:
-            raise ValueError(
-                f"words: got {word!r} {times} times, expected every word once; "
-                "drop the duplicates, as list(dict.fromkeys(words)) does."
-            )
+            do = "drop the duplicates, as list(dict.fromkeys(words)) does"
+            fail("words", f"{word!r} {times} times", "every word once", do)
     return Vocabulary(tuple(words), np.zeros(len(words), np.int64), 0)
 
 
-def _several(vocabularies: Sequence[Vocabulary]) -> Sequence[Vocabulary]:
-    if isinstance(vocabularies, Vocabulary) or not vocabularies:
-        raise ValueError(
-            f"vocabularies: got {'one' if vocabularies else 'none'}, expected a list of them; "
-            "put a single one in a list."
-        )
-    return vocabularies
-
-
 def _joined(
-    vocabularies: Sequence[Vocabulary], words: set[str], size: int | None, of: str
+    vocabularies: Sequence[Vocabulary], join: Callable[..., set[str]], size: int | None, of: str
 ) -> Vocabulary:
+    if isinstance(vocabularies, Vocabulary) or not vocabularies:
+        got = "one" if vocabularies else "none"
+        fail("vocabularies", got, "a list of them", "put a single one in a list")
+    words = join(*(set(vocabulary.words) for vocabulary in vocabularies))
+    if not words:
+        do = "tokenise the corpora in the same way, or use union_vocabulary"
+        fail("vocabularies", f"no word common to all {len(vocabularies)}", "at least one", do)
     # Over their common multiple relative frequencies are integers, so that ties are ties.
     multiple = math.lcm(*(max(v.tokens, 1) for v in vocabularies))
     counts, shares = dict.fromkeys(words, 0), dict.fromkeys(words, 0)
@@ -198,9 +185,7 @@ def _most_frequent(
     counts: dict[str, int], shares: dict[str, int], size: int | None, tokens: int, of: str
 ) -> Vocabulary:
     if size is not None:
-        _checks.integer("size", size, least=1)
-        if size > len(counts):
-            raise ValueError(f"size: got {size}, expected at most {len(counts)}; {of}.")
+        _checks.integer("size", size, least=1, most=len(counts), of=of)
     words = sorted(counts, key=lambda word: (-shares[word], word))[:size]
     return Vocabulary(tuple(words), np.array([counts[w] for w in words], np.int64), tokens)
 
@@ -208,11 +193,11 @@ def _most_frequent(
 def read_tokens(
     corpus: Corpus, gap: int, stage: str, progress: Progress | None
 ) -> Iterator[tuple[str, bool, list[str]]]:
-    """Text by text and piece by piece: the text's name, whether it opens here, and its tokens.
+    """Give a text's name, whether it opens here, and its tokens, piece by piece and text by text.
 
     After each document and each text come `gap` places without a word.
     """
-    paths = paths_of(corpus.path)
+    paths, say = paths_of(corpus.path), progress or silent
     total, done = sum(path.stat().st_size for path in paths), 0
     for path in paths:
         empty = True
@@ -224,17 +209,13 @@ def read_tokens(
                     empty = empty and all(token == NO_WORD for token in tokens)
                     yield name, opening, tokens
                     opening = False
-                    if progress is not None:
-                        progress(stage, min((done + raw.tell()) / total, 0.99))
+                    say(stage, min((done + raw.tell()) / total, 0.99))
                 yield name, opening, [NO_WORD] * gap
             done += raw.seek(0, os.SEEK_END)
         if empty:
-            raise ValueError(
-                f"{path}: got no word, expected text; leave the file out, or tokenise it in "
-                "another way."
-            )
-    if progress is not None:
-        progress(stage, 1.0)
+            do = "leave the file out, or tokenise it in another way"
+            fail(str(path), "no word", "text", do)
+    say(stage, 1.0)
 
 
 def _tokens(corpus: Corpus, piece: str, gap: int) -> list[str]:
@@ -250,7 +231,7 @@ def _tokens(corpus: Corpus, piece: str, gap: int) -> list[str]:
 
 
 def paths_of(path: str | Path | Sequence[str | Path]) -> list[Path]:
-    """The files that are meant."""
+    """Find the files that are meant."""
     if isinstance(path, str | Path):
         place = Path(path)
         if place.is_file():
@@ -260,15 +241,14 @@ def paths_of(path: str | Path | Sequence[str | Path]) -> list[Path]:
     else:
         files = [file for one in path for file in paths_of(one)]
     if not files:
-        raise FileNotFoundError(
-            f"path: got {str(path)!r}, where there is no file, expected a file, a folder with "
-            "files, or a pattern that matches some; check the spelling."
-        )
+        got = f"{str(path)!r}, where there is no file"
+        expected = "a file, a folder with files, or a pattern that matches some"
+        fail("path", got, expected, "check the spelling", FileNotFoundError)
     return files
 
 
 def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]:
-    """Text cut at white space."""
+    """Cut text at white space."""
     # A mark of the byte order at the start is no part of the first word.
     exact = codecs.lookup(encoding).name
     decoder = codecs.getincrementaldecoder("utf-8-sig" if exact == "utf-8" else exact)()
@@ -284,23 +264,18 @@ def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]
             if isinstance(error, UnicodeDecodeError):
                 at = read - len(error.object) + error.start
                 got = f"byte {error.object[error.start]:#04x} at offset {at}"
-            raise ValueError(
-                f"{path}: got {got}, expected text in {encoding}; pass encoding= with the one it "
-                "is in, such as 'latin-1'."
-            ) from error
+            do = "pass encoding= with the one it is in, such as 'latin-1'"
+            fail(str(path), got, f"text in {encoding}", do)
         if "\0" in text:
-            raise ValueError(
-                f"{path}: got a NUL among its first {read} bytes, expected text and not binary "
-                "data; leave the file out, or pass encoding='utf-16' if it is in that."
-            )
+            do = "leave the file out, or pass encoding='utf-16' if it is in that"
+            got = f"a NUL among its first {read} bytes"
+            fail(str(path), got, "text and not binary data", do)
         rest = ""
         if block and text and not text[-1].isspace():
             rest = text.rsplit(maxsplit=1)[-1]
         if len(rest) > LONGEST:
-            raise ValueError(
-                f"{path}: got {len(rest)} characters without white space before offset {read}, "
-                f"expected words of at most {LONGEST}; leave the file out if it is binary data, "
-                "or put white space between its words."
-            )
+            got = f"{len(rest)} characters without white space before offset {read}"
+            do = "leave the file out if it is binary data, or put white space between its words"
+            fail(str(path), got, f"words of at most {LONGEST}", do)
         if text := text[: len(text) - len(rest)]:
             yield text

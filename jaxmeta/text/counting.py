@@ -1,15 +1,10 @@
-r"""Counts of words near words.
+r"""A count says how often one word stands near another.
 
 A signal matrix starts as a count: how often word $b$ stands near word $a$. `count_windows` reads a
 corpus once, in bounded memory, and keeps what it counts apart by offset: $D_d[a, b]$ is the number
-of times $b$ stands $d$ places after $a$. Every window that a paper may use is a weighted sum of
-these integers, taken afterwards: `symmetric_window` for the plain and GloVe's weighted windows,
+of times $b$ stands $d$ places after $a$. Every window is a weighted sum of these integers, taken
+afterwards: `symmetric_window` for the plain and GloVe's weighted windows,
 `jaxmeta.released.released_window` for that of the released code.
-
-    corpus = Corpus("wiki.zip")
-    vocabulary = build_vocabulary(corpus, size=20_000)
-    counts = count_windows(corpus, vocabulary, split=random_blocks(0))
-    x = symmetric_window(counts.whole)
 
 Noise is estimated from two halves of a corpus. With a `split` the same pass counts pairs in the
 first half, in the second, and with an end in each. The three add up to the whole.
@@ -31,6 +26,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from jaxmeta import _checks, _files
+from jaxmeta._checks import fail
 from jaxmeta.progress import Progress
 from jaxmeta.text.corpus import NO_WORD, Corpus, Vocabulary, read_tokens
 
@@ -38,11 +34,13 @@ __all__ = [
     "Counts",
     "contiguous_halves",
     "count_windows",
+    "from_arrays",
     "inverse_distance",
     "load_counts",
     "random_blocks",
     "save_counts",
     "symmetric_window",
+    "to_arrays",
 ]
 
 CHUNK = 2 << 20  # places counted at a time
@@ -55,7 +53,7 @@ Halves = Callable[[np.ndarray], np.ndarray]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Counts:
-    """Ordered pairs of words by offset: in entry $d-1$, $b$ (column) stands $d$ after $a$ (row)."""
+    """Pairs are counted by offset: in entry $d-1$, $b$ (column) stands $d$ after $a$ (row)."""
 
     words: tuple[str, ...]
     first: tuple[csr_array, ...]
@@ -74,19 +72,13 @@ class Counts:
         if not isinstance(other, Counts):
             return NotImplemented
         if self.words != other.words:
-            raise ValueError(
-                "counts: got two lists of words, expected the same words in the same order; "
-                "count both corpora with one vocabulary."
-            )
+            do = "count both corpora with one vocabulary"
+            fail("counts", "two lists of words", "the same words in the same order", do)
         if len(self.across) != len(other.across):
-            raise ValueError(
-                f"counts: got windows {len(self.across)} and {len(other.across)}, expected the "
-                "same; count both corpora with one window."
-            )
-        parts = (
-            tuple(map(operator.add, getattr(self, part), getattr(other, part))) for part in _PARTS
-        )
-        return Counts(self.words, *parts)
+            got = f"windows {len(self.across)} and {len(other.across)}"
+            fail("counts", got, "the same", "count both corpora with one window")
+        both = ((getattr(self, part), getattr(other, part)) for part in _PARTS)
+        return Counts(self.words, *(tuple(map(operator.add, x, y)) for x, y in both))
 
 
 _PARTS = ("first", "second", "across")
@@ -133,18 +125,14 @@ def contiguous_halves(tokens: int) -> Callable[[str], Halves]:
     def halves_of(name: str) -> Halves:
         names.add(name)
         if len(names) > 1:
-            raise ValueError(
-                f"split: got {' and '.join(sorted(names))}, expected a corpus of one file; "
-                "use random_blocks for several."
-            )
+            got = " and ".join(sorted(names))
+            fail("split", got, "a corpus of one file", "use random_blocks for several")
         return halves
 
     def halves(positions: np.ndarray) -> np.ndarray:
         if positions[-1] >= tokens:
-            raise ValueError(
-                f"tokens: got {tokens}, expected the number of tokens of the file, which has more; "
-                "pass Vocabulary.tokens."
-            )
+            expected = "the number of tokens of the file, which has more"
+            fail("tokens", str(tokens), expected, "pass Vocabulary.tokens")
         return (positions >= tokens // 2).astype(np.int64)
 
     return halves_of
@@ -173,7 +161,7 @@ def count_windows(
     on T but through the counts: 12 bytes per different pair, and as much again on the way.
 
     >>> import pathlib, tempfile
-    >>> from jaxmeta import given_vocabulary
+    >>> from jaxmeta.text import given_vocabulary
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "text"
     ...     _ = path.write_text("a b a b b")
@@ -183,31 +171,24 @@ def count_windows(
            [1, 1]])
     """
     _checks.integer("window", window, least=1)
-    if unknown not in ("keep", "skip"):
-        raise ValueError(
-            f'unknown: got {unknown!r}, expected "keep" or "skip"; choose whether a word outside '
-            "the vocabulary keeps its place."
-        )
+    _checks.one_of("unknown", unknown, ("keep", "skip"))
     size, parts = len(vocabulary.words), 1 if split is None else 3
     sums: list[list[csr_array]] = [[] for _ in range(window)]
     for chunk in _chunks(_codes(corpus, vocabulary, window, unknown, split, progress), window):
         for terms, pairs in zip(sums, _pairs(chunk, size, parts, window), strict=True):
             _add(terms, pairs)
-    by_part: list[list[csr_array]] = [[] for _ in range(parts)]
-    while sums:  # emptied on the way, as sums take twice the memory of counts
-        total = _total(reversed(sums.pop(0)))
-        for part, pairs in enumerate(by_part):
-            pairs.append(total[part * size : (part + 1) * size])
+    # Emptied on the way, as sums take twice the memory of counts.
+    totals = (_total(reversed(sums.pop(0))) for _ in range(window))
+    by_offset = [[x[p * size : (p + 1) * size] for p in range(parts)] for x in totals]
+    by_part = tuple(zip(*by_offset, strict=True))
     if split is None:
         none = tuple(csr_array((size, size), dtype=np.int64) for _ in range(window))
-        return Counts(vocabulary.words, none, none, tuple(by_part[0]))
-    first, across, second = map(tuple, by_part)
-    for half, pairs in {"first": first, "second": second}.items():
-        if not any(x.nnz for x in pairs):
-            raise ValueError(
-                f"split: got no pair of words in the {half} half, expected some in each; "
-                "split into smaller blocks, or count without a split."
-            )
+        return Counts(vocabulary.words, none, none, *by_part)
+    first, across, second = by_part
+    for half, found in (("first", first), ("second", second)):
+        if not any(x.nnz for x in found):
+            do = "split into smaller blocks, or count without a split"
+            fail("split", f"no pair of words in the {half} half", "some in each", do)
     return Counts(vocabulary.words, first, second, across)
 
 
@@ -219,7 +200,7 @@ def _codes(
     split: Callable[[str], Halves] | None,
     progress: Progress | None,
 ) -> Iterator[np.ndarray]:
-    """For each place the number of its word, plus the size of the vocabulary in the second half."""
+    """Number the word of each place; in the second half the size of the vocabulary is added."""
     index = {word: i for i, word in enumerate(vocabulary.words)} | {NO_WORD: NOTHING}
     found = False
     for name, opening, tokens in read_tokens(corpus, window, "counts", progress):
@@ -233,30 +214,22 @@ def _codes(
                 halves, position = split(name), 0
             words = np.flatnonzero(codes != NOTHING)
             if words.size:
-                second = words[_second(halves, np.arange(position, position + words.size))]
+                positions = np.arange(position, position + words.size)
+                labels = np.asarray(halves(positions))
+                if labels.shape != positions.shape or not np.isin(labels, (0, 1)).all():
+                    expected = f"0 or 1 for each of {positions.size} positions"
+                    fail("split", str(labels), expected, "see random_blocks")
+                second = words[labels == 1]
                 codes[second[codes[second] >= 0]] += len(vocabulary.words)
                 position += words.size
         yield codes
     if not found:
-        raise ValueError(
-            f"vocabulary: got {len(vocabulary.words)} words of which none is in the corpus, "
-            "expected some; tokenise in the way the vocabulary was made."
-        )
-
-
-def _second(halves: Halves, positions: np.ndarray) -> np.ndarray:
-    """Whether each position is in the second half."""
-    labels = np.asarray(halves(positions))
-    if labels.shape != positions.shape or not ((labels == 0) | (labels == 1)).all():
-        raise ValueError(
-            f"split: got {labels}, expected 0 or 1 for each of {positions.size} positions; "
-            "see random_blocks."
-        )
-    return labels == 1
+        got = f"{len(vocabulary.words)} words of which none is in the corpus"
+        fail("vocabulary", got, "some", "tokenise in the way the vocabulary was made")
 
 
 def _chunks(codes: Iterable[np.ndarray], window: int) -> Iterator[np.ndarray]:
-    """Many places at a time, after the last `window` of those before."""
+    """Take many places at a time, after the last `window` of those before."""
     held, places = [np.full(window, NOTHING, np.int32)], 0
     for piece in codes:
         held.append(piece)
@@ -269,7 +242,7 @@ def _chunks(codes: Iterable[np.ndarray], window: int) -> Iterator[np.ndarray]:
 
 
 def _pairs(codes: np.ndarray, size: int, parts: int, window: int) -> Iterator[csr_array]:
-    """Pairs at each offset that end after the first `window` places: `size` rows for each part.
+    """Count pairs at each offset that end after the first `window` places; `size` rows a part.
 
     Parts are ordered by how many ends are in the second half: first, across, second. A pair is
     then a number of which one end gives one term and the other end the other, $h$ being their half:
@@ -287,14 +260,10 @@ def _pairs(codes: np.ndarray, size: int, parts: int, window: int) -> Iterator[cs
         # The complement of the first key differs from it, so that a run starts there too.
         starts = np.flatnonzero(np.diff(keys, prepend=~keys[:1]))
         distinct = keys[starts]
-        pairs = csr_array(
-            (
-                np.diff(starts, append=keys.size),
-                (distinct % size).astype(np.int32),
-                np.searchsorted(distinct, starts_of_rows).astype(np.int32),
-            ),
-            shape=(parts * size, size),
-        )
+        columns = (distinct % size).astype(np.int32)
+        ends = np.searchsorted(distinct, starts_of_rows).astype(np.int32)
+        counts = np.diff(starts, append=keys.size)
+        pairs = csr_array((counts, columns, ends), shape=(parts * size, size))
         pairs.has_canonical_format = True  # saves a look at every entry
         yield pairs
 
@@ -316,7 +285,7 @@ def _total(terms: Iterable[csr_array]) -> csr_array:
 def symmetric_window(
     offsets: Sequence[csr_array], *, weights: Sequence[float] | np.ndarray | None = None
 ) -> csr_array:
-    r"""Pairs within a window on both sides: $X = \sum_d w_d (D_d + D_d^\top)$.
+    r"""$X = \sum_d w_d (D_d + D_d^\top)$: pairs within a window on both sides.
 
     Without weights $X$ holds int64 counts, with weights float64: see `inverse_distance`.
 
@@ -326,20 +295,17 @@ def symmetric_window(
            [3, 2]])
     """
     _checks.offsets(offsets)
-    if weights is None:
-        x = _total(offsets)
-    else:
+    if weights is not None:
         if len(weights) != len(offsets):
-            raise ValueError(
-                f"weights: got {len(weights)}, expected {len(offsets)}, one per offset; "
-                "pass inverse_distance(len(offsets)), or None to weigh all alike."
-            )
-        x = _total(float(w) * d for w, d in zip(weights, offsets, strict=True))
+            do = "pass inverse_distance(len(offsets)), or None to weigh all alike"
+            fail("weights", str(len(weights)), f"{len(offsets)}, one per offset", do)
+        offsets = [float(w) * d for w, d in zip(weights, offsets, strict=True)]
+    x = _total(offsets)
     return x + x.T
 
 
 def inverse_distance(window: int) -> np.ndarray:
-    """GloVe's weights $1/d$ of offsets $d = 1, ...,$ `window`."""
+    """GloVe weighs offset $d = 1, ...,$ `window` by $1/d$."""
     _checks.integer("window", window, least=1)
     return 1 / np.arange(1, window + 1)
 
@@ -357,17 +323,15 @@ def load_counts(path: str | Path) -> Counts:
             with np.load(file) as stored:
                 return from_arrays(stored)
         except (AttributeError, TypeError, *_files.DAMAGED_ARCHIVE) as error:
-            raise ValueError(
-                f"{path}: got a file that is damaged or no counts ({error}), expected one that "
-                "save_counts wrote; count again."
-            ) from error
+            got = f"a file that is damaged or no counts ({error})"
+            fail(str(path), got, "one that save_counts wrote", "count again")
 
 
 _FIELDS = ("data", "indices", "indptr")
 
 
 def to_arrays(counts: Counts) -> dict[str, np.ndarray]:
-    """Counts as arrays with names, to be stored."""
+    """Give counts as arrays with names, to be stored."""
     arrays = {"words": np.frombuffer(json.dumps(counts.words).encode(), np.uint8)}
     for part in _PARTS:
         for d, x in enumerate(getattr(counts, part), start=1):
@@ -376,15 +340,13 @@ def to_arrays(counts: Counts) -> dict[str, np.ndarray]:
 
 
 def from_arrays(stored: Mapping[str, np.ndarray]) -> Counts:
-    """Counts from such arrays."""
+    """Make counts of what `to_arrays` gave."""
     words = tuple(json.loads(stored["words"].tobytes()))
-    shape = (len(words), len(words))
     window = (len(stored) - 1) // (len(_PARTS) * len(_FIELDS))
-    parts = (
-        tuple(
-            csr_array(tuple(stored[f"{part}_{d}_{field}"] for field in _FIELDS), shape=shape)
-            for d in range(1, window + 1)
-        )
-        for part in _PARTS
-    )
+
+    def pairs(part: str, d: int) -> csr_array:
+        fields = tuple(stored[f"{part}_{d}_{field}"] for field in _FIELDS)
+        return csr_array(fields, shape=(len(words), len(words)))
+
+    parts = (tuple(pairs(part, d) for d in range(1, window + 1)) for part in _PARTS)
     return Counts(words, *parts)

@@ -1,4 +1,4 @@
-r"""From co-occurrence counts to signal matrices.
+r"""A signal matrix is made of counts of words near words.
 
 $X_{ij}$ says how often words $i$ and $j$ were seen near each other. Three signals are made of it
 (section 4.1 of the paper): `log_count`, which GloVe factorises; `shifted_pmi`, which skip-gram with
@@ -19,7 +19,7 @@ The signal has the dtype of the counts; integers give JAX's default. Cost: the n
 a sparse matrix the stored ones.
 """
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -29,19 +29,17 @@ from jax import lax
 from jaxtyping import Array, Float, Real
 
 from jaxmeta import _checks
+from jaxmeta._checks import fail
 from jaxmeta._types import Scalar
 
 __all__ = ["log_count", "ppmi", "shifted_pmi"]
 
-_SHIFT = "pass the number of negative samples, or 1 for the PMI itself"
-
-Sparse: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix
-Counts: TypeAlias = Real[Array, "n m"] | Sparse
+Counts: TypeAlias = Real[Array, "n m"] | scipy.sparse.sparray | scipy.sparse.spmatrix
 Signal: TypeAlias = Float[Array, "n m"] | scipy.sparse.csr_array
 
 
 def log_count(counts: Counts) -> Signal:
-    r"""GloVe's signal, $\log(1 + X_{ij})$.
+    r"""$M_{ij} = \log(1 + X_{ij})$, the signal of GloVe.
 
     The paper prints $\log X_{ij}$, which has no value for a pair that was never seen; its released
     code adds the 1.
@@ -51,10 +49,10 @@ def log_count(counts: Counts) -> Signal:
     [[1.39 0.69]
      [0.69 0.  ]]
     """
-    if scipy.sparse.issparse(counts):
-        stored, dtype = _stored(counts)
-        return _with_data(stored, np.log1p(stored.data), dtype)
-    return _log_count(_dense(counts))
+    x, dtype = _floats(counts)
+    if scipy.sparse.issparse(x):
+        return _with_data(x, np.log1p(x.data), dtype)
+    return _log_count(x)
 
 
 @jax.jit
@@ -63,7 +61,7 @@ def _log_count(x: Array) -> Array:
 
 
 def shifted_pmi(counts: Counts, *, shift: Scalar, unobserved: Scalar = 0.0) -> Signal:
-    r"""The signal of skip-gram with negative sampling, $\mathrm{PMI}_{ij} - \log\beta$.
+    r"""$M_{ij} = \mathrm{PMI}_{ij} - \log\beta$, the signal of skip-gram with negative sampling.
 
     `shift` is $\beta$, the number of negative samples; 1 gives the PMI itself. Pairs that were
     never seen, whose PMI is $-\infty$, get `unobserved` as it is. Its default 0 is that of the
@@ -78,18 +76,19 @@ def shifted_pmi(counts: Counts, *, shift: Scalar, unobserved: Scalar = 0.0) -> S
     [[-0.06  0.22]
      [ 0.22 -9.  ]]
     """
-    _checks.positive("shift", shift, _SHIFT)
+    _checks.positive("shift", shift, "pass the number of negative samples, or 1 for the PMI itself")
     _checks.scalar("unobserved", unobserved)
-    if scipy.sparse.issparse(counts):
-        if unobserved != 0:
-            raise ValueError(
-                f"unobserved: got {unobserved}, expected 0 with sparse counts, which do not store "
-                "unobserved pairs; pass a dense array, counts.toarray()."
-            )
-        stored, dtype = _stored(counts)
-        return _with_data(stored, _stored_pmi(stored) - np.log(float(shift)), dtype)
-    x = _dense(counts)
-    return _shifted_pmi(x, jnp.asarray(shift, x.dtype), jnp.asarray(unobserved, x.dtype))
+    x, dtype = _floats(counts)
+    if not scipy.sparse.issparse(x):
+        return _shifted_pmi(x, jnp.asarray(shift, dtype), jnp.asarray(unobserved, dtype))
+    if unobserved != 0:
+        expected = "0 with sparse counts, which do not store unobserved pairs"
+        fail("unobserved", str(unobserved), expected, "pass a dense array, counts.toarray()")
+    i, j = x.tocoo().coords
+    # Added up one by one, in the same order for rows and for columns of a symmetric matrix.
+    rows, columns = (np.bincount(ends, x.data) for ends in (i, j))
+    pmi = np.log(x.data * rows.sum() / (rows[i] * columns[j]))
+    return _with_data(x, pmi - np.log(float(shift)), dtype)
 
 
 @jax.jit
@@ -111,7 +110,7 @@ def _shifted_pmi(x: Array, shift: Array, unobserved: Array) -> Array:
 
 
 def ppmi(counts: Counts, *, shift: Scalar = 1.0) -> Signal:
-    r"""LSA's signal, positive PMI: $\max(\mathrm{PMI}_{ij} - \log\beta,\ 0)$.
+    r"""$M_{ij} = \max(\mathrm{PMI}_{ij} - \log\beta,\ 0)$, the positive PMI of LSA.
 
     The paper has no shift, $\beta = 1$. Pairs that were never seen get 0, and so do pairs seen less
     than $\beta$ times as often as by chance; those are no longer stored in a sparse signal.
@@ -121,34 +120,26 @@ def ppmi(counts: Counts, *, shift: Scalar = 1.0) -> Signal:
     [[0.   0.22]
      [0.22 0.  ]]
     """
-    _checks.positive("shift", shift, _SHIFT)
-    if scipy.sparse.issparse(counts):
-        stored, dtype = _stored(counts)
-        pmi = _stored_pmi(stored) - np.log(float(shift))
-        return _with_data(stored, np.maximum(pmi, 0), dtype)
-    x = _dense(counts)
-    return _ppmi(x, jnp.asarray(shift, x.dtype))
+    signal: Any = shifted_pmi(counts, shift=shift)
+    if scipy.sparse.issparse(signal):
+        return _with_data(signal, np.maximum(signal.data, 0), signal.dtype)
+    return jnp.maximum(signal, 0)
 
 
-@jax.jit
-def _ppmi(x: Array, shift: Array) -> Array:
-    return jnp.maximum(_shifted_pmi(x, shift, jnp.zeros_like(shift)), 0)
+def _floats(counts: Any) -> tuple[Any, np.dtype]:
+    """Give counts as floats, and the dtype of their signals.
 
-
-def _dense(counts: Array) -> Array:
-    """Dense counts as an array of floats."""
-    if hasattr(counts, "dtype") and jnp.issubdtype(counts.dtype, jnp.integer):
-        counts = jnp.asarray(counts, jnp.result_type(float))
+    Sparse counts become a copy in float64 that stores only what is not 0.
+    """
+    sparse = scipy.sparse.issparse(counts)
+    dtype = getattr(counts, "dtype", np.dtype(object))
+    if jnp.issubdtype(dtype, jnp.integer):
+        dtype = jnp.result_type(float)
+        counts = counts.astype(np.float64) if sparse else jnp.asarray(counts, dtype)
     _checks.array("counts", counts, 2)
-    return jnp.asarray(counts)
-
-
-def _stored(counts: Sparse) -> tuple[scipy.sparse.csr_array, np.dtype]:
-    """A float64 copy of sparse counts that stores only what is not 0, and the dtype of signals."""
-    dtype = counts.dtype
-    if np.issubdtype(dtype, np.integer):
-        counts, dtype = counts.astype(np.float64), jnp.result_type(float)
-    _checks.array("counts", counts, 2)
+    if not sparse:
+        dense = jnp.asarray(counts)
+        return dense, dense.dtype
     stored = scipy.sparse.csr_array(counts, dtype=np.float64, copy=True)
     stored.sum_duplicates()
     stored.eliminate_zeros()
@@ -156,22 +147,10 @@ def _stored(counts: Sparse) -> tuple[scipy.sparse.csr_array, np.dtype]:
     if wrong.any():
         place = int(np.argmax(wrong))
         i, j = (int(index[place]) for index in stored.tocoo().coords)
-        raise ValueError(
-            f"counts[{i}, {j}]: got {stored.data[place]}, expected a finite number that is not "
-            "negative; pass counts of co-occurrences, not a signal."
-        )
+        expected = "a finite number that is not negative"
+        do = "pass counts of co-occurrences, not a signal"
+        fail(f"counts[{i}, {j}]", str(stored.data[place]), expected, do)
     return stored, dtype
-
-
-def _stored_pmi(stored: scipy.sparse.csr_array) -> np.ndarray:
-    """The PMI of each stored count."""
-    i, j = stored.tocoo().coords
-    # Added up one by one, in the same order for rows and for columns of a symmetric matrix.
-    rows, columns = (
-        np.bincount(index, stored.data, minlength=size)
-        for index, size in zip((i, j), stored.shape, strict=True)
-    )
-    return np.log(stored.data * rows.sum() / (rows[i] * columns[j]))
 
 
 def _with_data(stored: scipy.sparse.csr_array, data: np.ndarray, dtype: np.dtype):

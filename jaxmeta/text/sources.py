@@ -1,4 +1,4 @@
-r"""From corpora to source embeddings (sections 3.4, 4.1 and 4.2 of the paper).
+r"""Source embeddings are made of corpora (sections 3.5 and 4.1 of the paper).
 
 A source is a signal of a corpus, reduced to its leading directions:
 
@@ -6,7 +6,7 @@ A source is a signal of a corpus, reduced to its leading directions:
    halves, in one pass (`corpus`, `counting`);
 2. the signal, and its noise $\sigma$ from the signals of the halves (`signals`, `noise`);
 3. the density of its spectrum, and from that about how many dimensions the rule will keep;
-4. so many leading eigenpairs and a few more (`eigen`), the rank above the noise, and $k$ (`pip`).
+4. that many leading eigenpairs and some more (`eigen`), the rank above the noise, and $k$.
 
 `build_sources` does all of this. With a folder to cache in, each step is kept there under the
 settings that it depends on: an interrupted run goes on where it stopped, and a changed setting
@@ -42,7 +42,7 @@ __all__ = ["Recipe", "Source", "build_sources"]
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """A source to be: the signal of a corpus."""
+    """A recipe says of which corpus a source is the signal, and which."""
 
     name: str
     corpus: Corpus
@@ -52,7 +52,7 @@ class Recipe:
 
 
 class Source(NamedTuple):
-    """A source embedding, and all that its weights depend on."""
+    """A source is an embedding and all that its weights depend on."""
 
     name: str
     words: tuple[str, ...]
@@ -98,7 +98,7 @@ def build_sources(
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[Source, ...]:
-    r"""Source embeddings of one vocabulary, with their noise, spectra, ranks and dimensionalities.
+    r"""Build source embeddings of one vocabulary, with noise, spectra, ranks and dimensionalities.
 
     Parameters
     ----------
@@ -123,7 +123,14 @@ def build_sources(
 
     Cost: reading each corpus twice, and for each source the cost of `leading_eigenpairs`.
     """
-    _check(recipes, rule, alpha)
+    names = [recipe.name for recipe in recipes]
+    if not names or len(set(names)) < len(names):
+        expected = "at least one, and all different"
+        _checks.fail("recipes", f"the names {names}", expected, "name each source")
+    _checks.one_of("rule", rule, RULES)
+    _checks.not_negative("alpha", alpha, "pass 0.5, as the paper does, or another exponent")
+    if rule == "rie" and alpha != 0.5:
+        _checks.fail("alpha", str(alpha), '0.5 with the rule "rie"', 'use the rule "ideal"')
     # These would be noticed as well without a check, but after minutes.
     _checks.integer("window", window, least=1)
     _checks.positive("tolerance", tolerance, "pass a relative residual, such as 1e-3")
@@ -153,11 +160,11 @@ def build_sources(
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
             steps = Steps(counting, recipe.name, recipe.signal, weights, tolerance, say)
             built[recipe.name] = _source(steps, alpha, rule)
-    return tuple(built[recipe.name] for recipe in recipes)
+    return tuple(built[name] for name in names)
 
 
 def _places(own: Vocabulary, shared: Vocabulary, unknown: str) -> int:
-    """How many tokens of a corpus have a place in windows."""
+    """Count the tokens of a corpus that have a place in windows."""
     if unknown == "keep":
         return own.tokens
     counts = dict(zip(own.words, own.counts.tolist(), strict=True))
@@ -185,14 +192,3 @@ def _source(steps: Steps, alpha: float, rule: str) -> Source:
         alpha=alpha,
         residual=float(jnp.max(pairs.residuals)),
     )
-
-
-def _check(recipes: Sequence[Recipe], rule: str, alpha: float) -> None:
-    names = [recipe.name for recipe in recipes]
-    if not names or len(set(names)) < len(names):
-        expected = "at least one, and all different"
-        _checks.fail("recipes", f"the names {names}", expected, "name each source")
-    _checks.one_of("rule", rule, RULES)
-    _checks.not_negative("alpha", alpha, "pass 0.5, as the paper does, or another exponent")
-    if rule == "rie" and alpha != 0.5:
-        _checks.fail("alpha", str(alpha), '0.5 with the rule "rie"', 'use the rule "ideal"')

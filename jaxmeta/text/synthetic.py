@@ -1,4 +1,4 @@
-r"""Running text whose ideal signal is known exactly.
+r"""Generated text has an ideal signal that is known exactly.
 
 How far an estimate is from its ideal can be measured only where the ideal is known. Here it is:
 words have vectors $v_a$ of rank $r$ and Zipfian base rates $p_a \propto 1/(a + 2.7)$,
@@ -25,13 +25,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxmeta import _checks
+from jaxmeta._checks import fail
 from jaxmeta._files import write_whole
 
 __all__ = ["LatentModel", "expected_counts", "latent_model", "sample_tokens", "write_corpus"]
 
 
 class LatentModel(NamedTuple):
-    """Words, and the distribution of neighbours."""
+    """A latent model is a list of words and the distribution of neighbours."""
 
     words: tuple[str, ...]
     """Made-up words, all different."""
@@ -42,7 +43,7 @@ class LatentModel(NamedTuple):
 
 
 def latent_model(n: int, *, rank: int, strength: float, seed: int) -> LatentModel:
-    r"""A model of `n` words with normal vectors: $v_{ai} \sim N(0,\ \text{strength}/\sqrt r)$.
+    r"""Draw normal vectors of `n` words, $v_{ai} \sim N(0,\ \text{strength}/\sqrt r)$.
 
     That is the variance at which $v_a \cdot v_b$ has standard deviation `strength` for different
     words; $|v_a|^2$ is about $\sqrt r$ times as large, so that words attract themselves. The same
@@ -57,11 +58,9 @@ def latent_model(n: int, *, rank: int, strength: float, seed: int) -> LatentMode
     _checks.integer("rank", rank, least=1, most=n, of="the vocabulary")
     _checks.integer("seed", seed, least=0)
     _checks.scalar("strength", strength)
+    do = "pass the standard deviation of PMI, 0.5 for instance"
     if not 0 <= strength < np.inf:
-        raise ValueError(
-            f"strength: got {strength}, expected a finite number that is not negative; "
-            "pass the standard deviation of PMI, 0.5 for instance."
-        )
+        fail("strength", str(strength), "a finite number that is not negative", do)
     rng = np.random.default_rng(seed)
     vectors = rng.normal(scale=np.sqrt(strength / np.sqrt(rank)), size=(n, rank))
     products = vectors @ vectors.T
@@ -70,15 +69,13 @@ def latent_model(n: int, *, rank: int, strength: float, seed: int) -> LatentMode
     joint = np.outer(rates, rates) * np.exp(products - products.max())
     joint = (joint + joint.T) / (2 * joint.sum())  # symmetric to the last bit
     if not joint.all():
-        raise ValueError(
-            f"strength: got {strength}, expected one that leaves every pair a probability above 0 "
-            "in float64; pass the standard deviation of PMI, 0.5 for instance."
-        )
+        expected = "one that leaves every pair a probability above 0 in float64"
+        fail("strength", str(strength), expected, do)
     return LatentModel(tuple(map(_word, range(n))), joint.sum(axis=1), joint)
 
 
 def _word(index: int) -> str:
-    """A word of one syllable for each digit of `index` in base 70, the lowest first."""
+    """Make a word with a syllable for each digit of `index` in base 70, the lowest first."""
     index, digit = divmod(index, 70)
     syllable = "bdfgklmnprstvz"[digit // 5] + "aeiou"[digit % 5]
     return syllable + (_word(index) if index else "")
@@ -92,7 +89,7 @@ def expected_counts(
     window: int,
     weights: Sequence[float] | np.ndarray | None = None,
 ) -> Float[np.ndarray, "n n"]:
-    r"""The expectation of symmetric window counts, $\sum_d w_d\,D(L - d)\,(J_d + J_d^\top)$.
+    r"""$E[X] = \sum_d w_d\,D(L - d)\,(J_d + J_d^\top)$, of symmetric window counts.
 
     For $D$ `documents` of $L = \lfloor\text{tokens}/D\rfloor$ words and distances
     $d = 1, \ldots,$ `window`, with one of `weights` each (all 1, if None). A pair of places counts
@@ -108,15 +105,11 @@ def expected_counts(
     length = _length(tokens, documents)
     _checks.integer("window", window, least=1)
     if window >= length:
-        raise ValueError(
-            f"window: got {window}, expected less than the {length} tokens of a document; "
-            "use fewer documents, or more tokens."
-        )
+        expected = f"less than the {length} tokens of a document"
+        fail("window", str(window), expected, "use fewer documents, or more tokens")
     weights = np.ones(window) if weights is None else weights
     if len(weights) != window:
-        raise ValueError(
-            f"weights: got {len(weights)}, expected {window}; pass one for each distance."
-        )
+        fail("weights", str(len(weights)), str(window), "pass one for each distance")
     transition = model.joint / model.frequencies[:, None]
     apart, counts = model.joint, np.zeros_like(model.joint)
     for distance, weight in enumerate(weights, start=1):
@@ -165,22 +158,19 @@ def write_corpus(
     """Write a text in words, a document to a line; the file is written whole or not at all."""
     words = model.words
     if text.ndim != 2:
-        raise ValueError(
-            f"text: got an array of shape {text.shape}, expected one row for each document; "
-            "pass text[None] for a single one."
-        )
+        do = "pass text[None] for a single one"
+        fail("text", f"an array of shape {text.shape}", "one row for each document", do)
     if np.any((text < 0) | (text >= len(words))):
-        raise ValueError(
-            f"text: got numbers from {text.min()} to {text.max()}, expected 0 to {len(words) - 1}, "
-            "one of the words; draw the text from the same model."
-        )
+        got = f"numbers from {text.min()} to {text.max()}"
+        expected = f"0 to {len(words) - 1}, one of the words"
+        fail("text", got, expected, "draw the text from the same model")
     with write_whole(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for document in text:
             file.write(" ".join([words[a] for a in document.tolist()]) + "\n")
 
 
 def _length(tokens: int, documents: int) -> int:
-    """The number of words of a document."""
+    """Tell how many words a document has."""
     _checks.integer("tokens", tokens, least=1)
     _checks.integer("documents", documents, least=1, most=tokens, of="the text")
     return tokens // documents

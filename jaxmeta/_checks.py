@@ -24,6 +24,7 @@ __all__ = [
     "fail",
     "integer",
     "is_sparse",
+    "matrices",
     "not_negative",
     "numbers_per_source",
     "offsets",
@@ -191,6 +192,13 @@ def same_rows(**arrays: Any) -> None:
         got = ", ".join(f"{n} rows in {name}" for name, n in rows.items())
         names = " and ".join(rows)
         fail(names, got, "the same words in the same order", "align the vocabularies first")
+
+
+def matrices(**arrays: Any) -> None:
+    """All arrays are matrices that have a row for each of the same words."""
+    for name, value in arrays.items():
+        array(name, value, 2)
+    same_rows(**arrays)
 
 
 def sources(name: str, values: Any, kind: type | None = None) -> None:

@@ -19,10 +19,9 @@ and the PIP loss is at most the tight form, that at most the split one, that at 
 one, which is what Theorem 1 should have said (see `theory/theorem1.py` for the proof, and for the
 counterexample to the printed form).
 
-Nothing here needs an orthogonal complement or an $n \times n$ matrix. Each block is described by
-two $k_j \times k_j$ matrices, $C = Q^\top P$ and the Gram matrix $\Gamma$ of what projection onto
-$P$ leaves of $Q$; all terms are sums of squares of these, so that aligned sources give zero and not
-the square root of a rounding error. Vectors are taken to be orthonormal.
+Each block is described by two $k_j \times k_j$ matrices, $C = Q^\top P$ and the Gram matrix of what
+projection onto $P$ leaves of $Q$; all terms are sums of squares of these, so that aligned sources
+give zero and not the square root of a rounding error. Vectors are taken to be orthonormal.
 """
 
 import itertools
@@ -38,7 +37,15 @@ from jaxtyping import Array, Float, Int
 
 from jaxmeta import _checks
 from jaxmeta._types import Numbers, Scalar, Weights
-from jaxmeta.linalg import matmul, norm, power_of_two, principal_sines, residual, safe_sqrt
+from jaxmeta.linalg import (
+    matmul,
+    norm,
+    power_of_two,
+    principal_sines,
+    residual,
+    safe_ratio,
+    safe_sqrt,
+)
 from jaxmeta.pip import pip_loss
 from jaxmeta.spectral import Spectrum, check_spectrum, power, split_by_source
 
@@ -114,13 +121,10 @@ def lemma1(x: Float[Array, "n k"], y: Float[Array, "n k"]) -> Lemma1:
     >>> print(f"{left:.4f} {right:.4f}")
     1.1314 1.1314
     """
-    _checks.array("x", x, 2)
-    _checks.array("y", y, 2)
+    _checks.matrices(x=x, y=y)
     if x.shape != y.shape:
-        raise ValueError(
-            f"x and y: got shapes {x.shape} and {y.shape}, expected the same; Lemma 1 compares "
-            "subspaces of equal dimension, principal_sines compares any two."
-        )
+        do = "see principal_sines for subspaces of different dimensions"
+        _checks.fail("x and y", f"shapes {x.shape} and {y.shape}", "the same", do)
     return Lemma1(pip_loss(x, y), jnp.sqrt(2.0).astype(x.dtype) * norm(principal_sines(x, y)))
 
 
@@ -221,7 +225,7 @@ def select_sources(
     count: int,
     alpha: Scalar,
 ) -> Int[Array, " count"]:
-    r"""The `count` sources with the smallest directional variance, best first (section 3.3).
+    r"""The `count` sources with the smallest directional variance, best first (section 3.4).
 
     Each source is set alone against the ideal's leading block; its directional term
     $\|PAP^\top - QAQ^\top\|_F$ is divided by $\|A\|_F$, so that sources of different sizes compare:
@@ -233,10 +237,8 @@ def select_sources(
     for size, source in zip(sizes, sources, strict=True):
         direction = bound_terms(ideal, (source,), alpha=alpha).direction_exact[0]
         (values,) = split_by_source(ideal.values, sizes=(size,))
-        strength = norm(power(values, 2 * jnp.asarray(alpha, values.dtype)))
-        variances.append(
-            jnp.where(strength == 0, 0, direction / jnp.where(strength == 0, 1, strength))
-        )
+        strength = norm(power(values, 2 * alpha))
+        variances.append(safe_ratio(direction, strength))
     return jnp.argsort(jnp.stack(variances))[:count]
 
 
@@ -245,34 +247,30 @@ def _check(ideal: Spectrum, sources: Sequence[Spectrum]) -> tuple[int, ...]:
     check_spectrum("ideal", ideal)
     _checks.sources("sources", sources, Spectrum)
     for j, source in enumerate(sources):
-        check_spectrum(f"sources[{j}]", source)
-        _checks.same_rows(
-            **{"ideal.vectors": ideal.vectors, f"sources[{j}].vectors": source.vectors}
-        )
+        name = f"sources[{j}]"
+        check_spectrum(name, source)
+        _checks.same_rows(**{"ideal.vectors": ideal.vectors, f"{name}.vectors": source.vectors})
     return tuple(source.values.shape[0] for source in sources)
 
 
 def _strengths(ideal, sources, weights, alpha, source_alphas):
     """The bias, and per source the strengths a of its block of the ideal and b of its own."""
-    sizes = [source.values.shape[0] for source in sources]
+    sizes = tuple(source.values.shape[0] for source in sources)
     _checks.scalar("alpha", alpha)
-    if weights is None:
-        weights = [1.0] * len(sizes)
-    if source_alphas is None:
-        source_alphas = [alpha] * len(sizes)
+    weights = [1.0] * len(sizes) if weights is None else weights
+    source_alphas = [alpha] * len(sizes) if source_alphas is None else source_alphas
     _checks.numbers_per_source("weights", weights, sizes)
     _checks.numbers_per_source("source_alphas", source_alphas, [1] * len(sizes))
     dtype = ideal.values.dtype
-    cast = partial(jnp.asarray, dtype=dtype)
-    strength = power(ideal.values, 2 * cast(alpha))
-    a = split_by_source(strength, sizes=tuple(sizes))
-    b = [  # not c**2 times the rest: a large weight of a weak source would overflow
-        cast(c) * (cast(c) * power(source.values, 2 * cast(source_alpha)))
-        for c, source, source_alpha in zip(weights, sources, source_alphas, strict=True)
-    ]
+    strength = power(ideal.values, 2 * alpha)
+    b = []
+    for c, source, source_alpha in zip(weights, sources, source_alphas, strict=True):
+        c = jnp.asarray(c, dtype)
+        # Not c**2 times the rest: a large weight of a weak source would overflow.
+        b.append(c * (c * power(source.values, 2 * source_alpha)))
     beyond = strength[sum(sizes) :]
     bias = norm(beyond) if beyond.size else jnp.zeros((), dtype)
-    return bias, a, b
+    return bias, split_by_source(strength, sizes=sizes), b
 
 
 def _overlap(p: Float[Array, "n m"], q: Float[Array, "n k"]):
@@ -320,8 +318,7 @@ def _block_at(
     size = b.shape[0]
     a = lax.dynamic_slice_in_dim(whole, start, size)
     inside = lax.dynamic_slice_in_dim(cosines, start, size, axis=1)
-    column = jnp.arange(cosines.shape[1])
-    others = jnp.where((column < start) | (column >= start + size), 1, 0).astype(cosines.dtype)
+    column = jnp.arange(cosines.shape[1])[None, :]
     # What the block leaves of the source: all that the ideal leaves, and the ideal's other blocks.
-    outside = cosines * others[None, :]
+    outside = jnp.where((column < start) | (column >= start + size), cosines, 0)
     return _distance(a, b, inside, rest + matmul(outside, outside.T))

@@ -77,7 +77,7 @@ def average(sources: Sources, *, present: Present | None = None) -> Float[Array,
     The mean for a word is over the sources that have it. Inner products of the mean contain those
     *between* sources, so it depends on the basis of each source and on the signs of its columns,
     which are arbitrary in singular vectors. `decompose` and `principal_axes` have one convention:
-    the largest entry of each column is positive. `rotated_average` asks the sources instead.
+    the largest entry of each column is positive. `rotated_average` finds a basis from the sources.
     Nothing is normalised. Cost: $O(nK)$. Reference: `coates18`.
 
     >>> import jax.numpy as jnp
@@ -101,9 +101,7 @@ def principal_axes(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
 
     Columns are orthogonal, the longest first, and the largest entry of each is positive. It changes
     no inner product. Averages and weights of single dimensions need such a basis, and vectors from
-    a file have none. Nothing is centred.
-
-    Cost: $O(nk^2)$.
+    a file have none. Nothing is centred. Cost: $O(nk^2)$.
 
     >>> import jax.numpy as jnp
     >>> print(principal_axes(jnp.array([[0.0, -1.0], [2.0, 0.0], [2.0, 0.0]])).round(3))
@@ -128,9 +126,7 @@ def svd_reduce(
     Of all $k$-dimensional embeddings, its inner products are closest to those of the weighted
     concatenation (`weights` as in `concatenate`); at $k = K$ they are the same. Nothing is centred.
     Where singular values $k$ and $k + 1$ coincide the best one is not unique, and derivatives mean
-    nothing.
-
-    Cost: $O(nK^2)$. Reference: `eckart36`.
+    nothing. Cost: $O(nK^2)$. Reference: `eckart36`.
 
     >>> import jax.numpy as jnp
     >>> sources = (jnp.array([[3.0], [0.0]]), jnp.array([[4.0], [1.0]]))
@@ -147,11 +143,9 @@ def svd_reduce(
 def rotate_onto(source: Float[Array, "n k"], reference: Float[Array, "n m"]) -> Float[Array, "n m"]:
     r"""`source` rotated onto `reference`: $E\,\arg\max_Q\langle E_{ref}, EQ\rangle$.
 
-    For averages of sources, and for weights of single dimensions, which mean something only in a
-    shared basis. It changes no inner product if $k \le m$, so neither the PIP loss of a
-    concatenation nor a term of the bound (`theory/rotation.py`).
-
-    Cost: $O(nkm)$. Reference: `schonemann66`.
+    Averages of sources and weights of single dimensions mean something only in a shared basis. No
+    inner product changes if $k \le m$, so neither does the PIP loss of a concatenation, or a term
+    of the bound (`theory/rotation.py`). Cost: $O(nkm)$. Reference: `schonemann66`.
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[1.0, 0.0], [0.0, 2.0]])
@@ -159,9 +153,7 @@ def rotate_onto(source: Float[Array, "n k"], reference: Float[Array, "n m"]) -> 
     [[1. 0.]
      [0. 2.]]
     """
-    _checks.array("source", source, 2)
-    _checks.array("reference", reference, 2)
-    _checks.same_rows(source=source, reference=reference)
+    _checks.matrices(source=source, reference=reference)
     return matmul(source, procrustes(source, reference))
 
 
@@ -173,7 +165,7 @@ class RotatedAverage(NamedTuple):
     rotations: tuple[Float[Array, "_ m"], ...]
     """One for each source, with orthonormal rows; that of the (first) widest is the identity."""
     change: Float[Array, ""]
-    """By how much the agreement grew in the last step, relative to itself: 0 at convergence."""
+    """The relative increase of the agreement in the last step: 0 at convergence."""
 
 
 @jax.jit(static_argnames="steps")
@@ -211,10 +203,9 @@ def rotated_average(
     zeros = [jnp.zeros((k, width), sources[0].dtype) for k in widths]
 
     def pull(rotations, j):
-        """What the other sources, as they are rotated, look like to source j."""
-        return sum(
-            (matmul(grams[j][i], q) for i, q in enumerate(rotations) if i != j), start=zeros[j]
-        )
+        """The inner products of source j with the sum of the others, as they are rotated."""
+        others = (matmul(grams[j][i], q) for i, q in enumerate(rotations) if i != j)
+        return sum(others, start=zeros[j])
 
     def turned(x):
         return procrustes(jnp.eye(x.shape[0], dtype=x.dtype), x)
@@ -272,6 +263,6 @@ class OneToN(NamedTuple):
 
     @property
     def change(self) -> Float[Array, "..."]:
-        """By how much the last step lowered the objective, relative to it: 0 at convergence."""
+        """The relative decrease of the objective in the last step: 0 at convergence."""
         before = self.history[..., -2:][..., 0]
         return safe_ratio(before - self.error, before)

@@ -12,17 +12,17 @@ near 1 decides alone which words are near, however good the others are. Long row
 that is $r$ times as long counts $r^2$ times.
 
 `diagnose` sets these shares beside those of the dimensions and of the squared norm, says how far
-the sources agree, and ends in a verdict. Its rule: a source *dominates* if it has more than two
-thirds of the cosine variance, that is, more than twice as much as all others together. If scaling
-all sources to the same norm lowers its share, that is the advice; if it would dominate even then,
-its cosines vary more than those of the others, and it needs a smaller weight. A mean vector longer
-than half the rms row is mentioned too, since all words share it.
+the sources agree, and ends in a verdict. A source *dominates* if it has more than two thirds of the
+cosine variance, that is, more than twice as much as all others together. If scaling all sources to
+the same norm lowers its share, that is the advice; if it would dominate even then, its cosines vary
+more than those of the others, and it needs a smaller weight. A mean vector longer than half the rms
+row is mentioned too, since all words share it.
 
 All pairs of words count, exactly, and no $n \times n$ matrix is formed. With $b(u)$ the rows at
 unit length, $\bar b$ their mean and $S$ the covariance of their entries, the covariance of $a_j$
 and $a_l$ over all $(u, v)$ is $2\bar b_j^\top S_{jl}\bar b_l + \|S_{jl}\|_F^2$, in which nothing
-cancels; the pairs $u = v$ are taken out afterwards. What compares whole sources is computed from
-the triangular factor of one QR decomposition of all of them, which has their inner products.
+cancels; the pairs $u = v$ are taken out afterwards. Whole sources are compared by the triangular
+factor of one QR decomposition of all of them, which has their inner products.
 """
 
 import itertools
@@ -33,16 +33,18 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float
 
 from jaxmeta import _checks
 from jaxmeta._types import Sources, Weights
-from jaxmeta.combine import concatenate
-from jaxmeta.linalg import matmul, norm, power_of_two, safe_sqrt
+from jaxmeta.combine import concatenate, split_columns
+from jaxmeta.linalg import matmul, norm, power_of_two, row_norms, safe_ratio, safe_sqrt
 from jaxmeta.noise import effective_rank
 from jaxmeta.pip import pip_loss
+from jaxmeta.prepare import centre_rows, unit_rows
 from jaxmeta.progress import Progress, silent
-from jaxmeta.spectral import Spectrum, spectrum_of
+from jaxmeta.spectral import spectrum_of
 
 __all__ = ["Diagnosis", "SourceProfile", "cosine_shares", "diagnose", "disagreement", "shown"]
 
@@ -182,13 +184,12 @@ def diagnose(
     top: int = 10,
     progress: Progress | None = None,
 ) -> Diagnosis:
-    r"""What each source does to `concatenate(sources, weights)`: print it, or `plot_diagnosis`.
+    r"""A diagnosis says what each source does to `concatenate(sources, weights)`: print or plot it.
 
     `names` are those of the sources and `words` those of the rows, for the tables. Leading
     subspaces have `k` dimensions, or as many as the narrowest source has; `top` words of largest
-    disagreement are listed. `progress` is called with "diagnose" and the fraction that is done.
-
-    At least 3 words are needed, and values that are not finite raise. For the host; the parts of it
+    disagreement are listed. `progress` is called with "diagnose" and the fraction that is done. At
+    least 3 words are needed, and values that are not finite raise. This is for the host; its parts
     that are functions of arrays are `cosine_shares`, `disagreement` and `pip_loss`.
 
     Cost: $O(nK^2)$ for $K$ dimensions in all, plus a few decompositions of $K \times K$ matrices
@@ -204,101 +205,93 @@ def diagnose(
     _checks.integer("top", top, least=0)
     progress = progress or silent
     whole = concatenate(sources, weights)
-    names = tuple(names) if names else tuple(f"source {j}" for j in range(len(sources)))
-    _checks.count("names", names, len(sources))
-    _check_values(whole, words)
-    ends = np.cumsum([source.shape[1] for source in sources])[:-1]
-    parts = tuple(jnp.split(whole, ends, axis=1))
-    norms = np.array([norm(part) for part in parts], np.float64)
+    n, sizes = len(whole), tuple(source.shape[1] for source in sources)
+    names = tuple(names) if names else tuple(f"source {j}" for j in range(len(sizes)))
+    _checks.count("names", names, len(sizes))
+    if n < 3:
+        _checks.fail("sources", f"{n} words", "at least 3", "cosines need pairs of words")
+    if words is not None and len(words) != n:
+        _checks.fail("words", str(len(words)), str(n), "pass one for each row")
+    parts = split_columns(whole, sources)
+    rows = np.stack([_row_norms(e) for e in (*parts, whole)]).astype(np.float64)
+    wrong = np.flatnonzero(~np.isfinite(rows[-1]))
+    if wrong.size:
+        where = f"row {wrong[0]}" + ("" if words is None else f" ({words[wrong[0]]!r})")
+        got = f"a value that is not finite in {where} of the weighted concatenation"
+        _checks.fail("sources", got, "numbers", "drop the word, or see predict_missing")
+    lengths = np.sqrt(np.sum(rows**2, axis=1))
+    norms = lengths[:-1]
     to_equal = norms.max() / np.where(norms > 0, norms, norms.max() or 1)
     shares = np.stack([
-        [part.shape[1] / whole.shape[1] for part in parts],
+        [size / sum(sizes) for size in sizes],
         norms**2 / (np.sum(norms**2) or np.nan),
         cosine_shares(parts),
         cosine_shares(parts, tuple(map(float, to_equal))),
     ])  # fmt: skip
+    shares = np.append(shares, shares.sum(axis=1, keepdims=True), axis=1)
     progress("diagnose", 0.3)
-    scores = np.asarray(disagreement(parts)) if len(parts) > 1 else np.full(len(whole), np.nan)
+    scores = np.asarray(disagreement(parts)) if len(parts) > 1 else np.full(n, np.nan)
     progress("diagnose", 0.6)
-    factor = _factor(whole)
-    blocks = [*jnp.split(factor[:, 1:], ends, axis=1), factor[:, 1:]]
-    # Zeros change no inner product; sources of the same width are compiled for once.
-    few = [jnp.pad(x, ((0, 0), (0, whole.shape[1] - x.shape[1]))) for x in blocks]
-    spectra = [spectrum_of(part, alpha=1.0) for part in few]
-    k = min(k, len(factor), *(part.shape[1] for part in parts))
-    progress("diagnose", 0.8)
-    same = np.eye(len(few))
+    k = min(k, n, *sizes)
+    (means, values, ranks), pairs = jax.tree.map(np.asarray, _compare(whole, sizes, k))
+    same = np.eye(len(lengths))
     tables = np.stack([same, 0 * same, same])
-    for i, j in itertools.combinations(range(len(few)), 2):
-        tables[:, i, j] = tables[:, j, i] = _compare(few[i], spectra[i], few[j], spectra[j], k)
-    labels, arrays, all_shares = (
-        (*names, "result"),
-        (*parts, whole),
-        (*shares.T, shares.sum(axis=1)),
-    )
-    measured = list(map(_part, labels, arrays, few, spectra, all_shares))
+    i, j = np.triu_indices(len(same), 1)
+    tables[:, i, j] = tables[:, j, i] = pairs
+    profiles = []
+    for part, (name, size) in enumerate([*zip(names, sizes, strict=True), ("result", sum(sizes))]):
+        length, row = lengths[part], rows[part]
+        measured = (length, row.mean(), row.std(), means[part] / (length or 1))
+        spectrum = (float(ranks[part]) if length else 0.0, values[part, :size])
+        profiles.append(SourceProfile(name, size, *measured, *spectrum, *shares[:, part]))
     order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:top]
     order = order[~np.isnan(scores[order])]
     worst = tuple((w if words is None else words[w], float(scores[w])) for w in map(int, order))
     progress("diagnose", 1.0)
     cka, distance, overlap = tables
-    *each, result = measured
-    return Diagnosis(len(whole), tuple(each), result, cka, distance, overlap, k, worst)
+    return Diagnosis(n, tuple(profiles[:-1]), profiles[-1], cka, distance, overlap, k, worst)
 
 
-@jax.jit
-def _factor(whole: Float[Array, "n K"]) -> Float[Array, "m L"]:
-    """R of [1/sqrt(n) E] = QR: its first row has the means, the others what is left of them."""
-    ones = jnp.full_like(whole, whole.shape[0] ** -0.5, shape=(whole.shape[0], 1))
-    return jnp.linalg.qr(jnp.concatenate([ones, whole], axis=1), mode="r")
+_row_norms = jax.jit(row_norms)
 
 
-def _check_values(whole: Float[Array, "n K"], words: Sequence[str] | None) -> None:
-    n = whole.shape[0]
-    if n < 3:
-        raise ValueError(f"sources: got {n} words, expected at least 3; cosines need pairs.")
-    if words is not None and len(words) != n:
-        raise ValueError(f"words: got {len(words)}, expected {n}; pass one for each row.")
-    wrong = np.flatnonzero(~np.isfinite(np.asarray(_row_norms(whole))))
-    if wrong.size:
-        where = f"row {wrong[0]}" + (f" ({words[wrong[0]]!r})" if words is not None else "")
-        raise ValueError(
-            f"sources: got a value that is not finite in {where} of the weighted concatenation, "
-            "expected numbers; drop the word, or see predict_missing."
-        )
+@jax.jit(static_argnames=("sizes", "k"))
+def _compare(whole: Float[Array, "n K"], sizes: tuple[int, ...], k: int):
+    """The mean's length, singular values and effective rank of each source and of the whole.
 
+    Then come CKA, PIP distance and overlap of leading subspaces for all pairs of these.
+    """
+    n, width = whole.shape
+    eps = jnp.finfo(whole.dtype).eps
+    # R of [1/sqrt(n) E] = QR has all inner products: its first row the means, the others what is
+    # left of them. Columns of zeros change none, and sources of one width are compiled for once.
+    ones = jnp.full_like(whole, n**-0.5, shape=(n, 1))
+    factor = jnp.linalg.qr(jnp.concatenate([ones, whole], axis=1), mode="r")[:, 1:]
+    parts = [*jnp.split(factor, np.cumsum(sizes)[:-1], axis=1), factor]
+    blocks = jnp.stack([jnp.pad(x, ((0, 0), (0, width - x.shape[1]))) for x in parts])
 
-def _part(
-    name: str, part: Array, few: Array, spectrum: Spectrum, shares: np.ndarray
-) -> SourceProfile:
-    rows = np.asarray(_row_norms(part)).astype(np.float64)
-    size = float(np.sqrt(np.sum(rows**2)))
-    common = float(norm(few[0])) / (size or 1)
-    rank = float(effective_rank(spectrum.values)) if size else 0.0
-    values = np.asarray(spectrum.values)[: part.shape[1]]
-    lengths = (size, float(rows.mean()), float(rows.std()))
-    return SourceProfile(name, part.shape[1], *lengths, common, rank, values, *map(float, shares))
-
-
-@jax.jit(static_argnames="k")
-def _compare(e: Array, of_e: Spectrum, f: Array, of_f: Spectrum, k: int) -> Float[Array, "3"]:
-    """CKA, PIP distance and overlap of leading subspaces, from rows of `_factor`."""
-    centred, equal, leading = [], [], []
-    for x, (vectors, values) in ((e, of_e), (f, of_f)):
-        eps = jnp.finfo(x.dtype).eps
+    def normalised(x):
+        vectors, values = spectrum_of(x, alpha=1.0)
         scaled = x / power_of_two(values[0])
         gram = matmul(scaled[1:].T, scaled[1:])
         # What rounding leaves of rows that are all the same is no spread.
         spread = jnp.trace(gram) > (64 * eps * norm(scaled)) ** 2
-        centred.append(scaled[1:] / safe_sqrt(jnp.where(spread, norm(gram), jnp.nan)))
+        centred = scaled[1:] / safe_sqrt(jnp.where(spread, norm(gram), jnp.nan))
         # The norm of a PIP matrix is that of the squares of the singular values.
-        size = safe_sqrt(norm((values / power_of_two(values[0])) ** 2))
-        equal.append(scaled / jnp.where(size == 0, 1, size))
+        equal = safe_ratio(scaled, safe_sqrt(norm((values / power_of_two(values[0])) ** 2)))
         # A source of smaller rank has no such subspace.
-        full = values[k - 1] > 16 * eps * values[0]
-        leading.append(jnp.where(full, vectors[:, :k], jnp.nan))
-    cka, overlap = (jnp.sum(matmul(x.T, y) ** 2) for x, y in (centred, leading))
-    return jnp.stack([cka, pip_loss(*equal), overlap / k])
+        leading = jnp.where(values[k - 1] > 16 * eps * values[0], vectors[:, :k], jnp.nan)
+        return (norm(x[0]), values, effective_rank(values)), (centred, equal, leading)
+
+    measures, forms = lax.map(normalised, blocks)
+
+    def compare(pair):
+        (e, f), (equal_e, equal_f), (u, v) = ((x[pair[0]], x[pair[1]]) for x in forms)
+        cka, overlap = (jnp.sum(matmul(x.T, y) ** 2) for x, y in ((e, f), (u, v)))
+        return cka, pip_loss(equal_e, equal_f), overlap / k
+
+    pairs = jnp.array(np.triu_indices(len(blocks), 1)).T
+    return measures, jnp.stack(lax.map(compare, pairs))
 
 
 @jax.jit
@@ -320,41 +313,26 @@ def cosine_shares(
     0.20 0.80
     """
     whole = concatenate(sources, weights)
-    n = whole.shape[0]
-    eps = jnp.finfo(whole.dtype).eps
-    ends = np.cumsum([source.shape[1] for source in sources])[:-1]
-    b, d, centre = _unit_rows(whole)
+    n, eps = whole.shape[0], jnp.finfo(whole.dtype).eps
+    b = unit_rows(whole)
+    centre = jnp.mean(b, axis=0, keepdims=True)
+    d = b - centre
     s = matmul(d.T, d) / n
-    # Rows of this, added up over a source, are the covariance of its part with the whole.
-    products = s * (2 * jnp.outer(centre, centre) + s)
-    pairs = _per_source(jnp.sum(products, axis=1), ends) * (n / max(n - 1, 1))
+
+    def per_source(x):
+        return jnp.stack([jnp.sum(part, axis=1) for part in split_columns(x, sources)])
+
+    # Columns of this, added up over a source, are the covariance of its part with the whole.
+    products = s * (2 * matmul(centre.T, centre) + s)
+    pairs = jnp.sum(per_source(products), axis=1) * (n / max(n - 1, 1))
     # The pairs u = v, as deviations from the mean over all pairs.
-    own = jnp.stack([jnp.sum(x**2, axis=1) for x in jnp.split(b, ends, axis=1)])
-    own = own - _per_source(centre**2, ends)[:, None]
+    own = per_source(b**2) - per_source(centre**2)
     same = jnp.mean(own * jnp.sum(own, axis=0, keepdims=True), axis=1) / max(n - 1, 1)
     means = jnp.mean(own, axis=1)
     covariance = pairs - same - means * jnp.sum(means) / max(n - 1, 1) ** 2
     variance = jnp.sum(covariance)
     varies = variance > 16 * eps * jnp.sum(jnp.abs(pairs) + jnp.abs(same)) + (64 * eps) ** 2
     return jnp.where(varies, covariance / jnp.where(varies, variance, 1), jnp.nan)
-
-
-def _per_source(x: Float[Array, " K"], ends: np.ndarray) -> Float[Array, " N"]:
-    return jnp.stack([jnp.sum(block) for block in jnp.split(x, ends)])
-
-
-def _unit_rows(e: Float[Array, "n k"]) -> tuple[Array, Array, Array]:
-    """Rows at unit length (zeros stay zero), the same less their mean, and the mean."""
-    lengths = _row_norms(e)[:, None]
-    b = e / jnp.where(lengths == 0, 1, lengths)
-    centre = jnp.mean(b, axis=0)
-    return b, b - centre[None, :], centre
-
-
-@jax.jit
-def _row_norms(e: Float[Array, "n k"]) -> Float[Array, " n"]:
-    scale = power_of_two(jnp.max(jnp.abs(e), axis=1, keepdims=True))
-    return scale[:, 0] * safe_sqrt(jnp.sum((e / scale) ** 2, axis=1))
 
 
 @jax.jit
@@ -378,9 +356,10 @@ def disagreement(sources: Sources) -> Float[Array, " n"]:
     """
     n = concatenate(sources).shape[0]  # which checks them
     if len(sources) < 2:
-        raise ValueError("sources: got 1, expected at least 2; a source agrees with itself.")
+        _checks.fail("sources", "1", "at least 2", "a source agrees with itself")
     eps = jnp.finfo(sources[0].dtype).eps
-    rows = [_unit_rows(source)[:2] for source in sources]
+    units = [unit_rows(source) for source in sources]
+    rows = [(b, centre_rows(b)) for b in units]
     own = [jnp.sum(b * d, axis=1) for b, d in rows]
 
     def covariance(i, j):
@@ -394,6 +373,8 @@ def disagreement(sources: Sources) -> Float[Array, " n"]:
         varies = others > 16 * eps * every + (64 * eps) ** 2
         known = known & varies
         spread.append(jnp.sqrt(jnp.where(varies, others, 1)))
-    pairs = list(itertools.combinations(range(len(sources)), 2))
-    correlations = [covariance(i, j)[1] / (spread[i] * spread[j]) for i, j in pairs]
-    return jnp.where(known, 1 - sum(correlations[1:], correlations[0]) / len(pairs), jnp.nan)
+    correlations = [
+        covariance(i, j)[1] / (spread[i] * spread[j])
+        for i, j in itertools.combinations(range(len(sources)), 2)
+    ]
+    return jnp.where(known, 1 - sum(correlations) / len(correlations), jnp.nan)

@@ -3,9 +3,8 @@ r"""How many dimensions to keep of a noisy signal: the argmin of the PIP loss ov
 Where the ideal is unknown, dimension $i$ of value $\mu_i$ changes the squared loss by
 $\mu_i^{2\alpha}(\mu_i^{2\alpha} - 2t_i)$, $t_i$ its strength (see `jaxmeta.noise`). So any estimate
 of the strengths gives a rule: `best_dimension` takes them, `select_dimension` is the closed form of
-the spiked model, and `RULES` has all rules by name. The paper's recipe is here as well, in closed
-form (`paper_dimension`, `paper_curve`) and as the Monte Carlo that it is in print
-(`simulate_curve`).
+the spiked model, and `RULES` has all rules by name. The paper's recipe is here too, in closed form
+(`paper_dimension`, `paper_curve`) and as the Monte Carlo of the print (`simulate_curve`).
 """
 
 from collections.abc import Callable
@@ -63,8 +62,7 @@ def best_dimension(
     """
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
-    b = power(values, 2 * jnp.asarray(alpha, values.dtype))
-    return 1 + jnp.argmin(loss_changes(b, strengths))
+    return 1 + jnp.argmin(loss_changes(values, strengths, alpha))
 
 
 def _check(values: Any, *, sigma: Any, n: int, alpha: Any) -> None:
@@ -116,7 +114,7 @@ def paper_curve(
     Monte Carlo that it stands for.
     """
     ideal, lifted, strengths = _recipe(values, sigma, n, alpha)
-    total = jnp.sum(power(ideal, 4 * jnp.asarray(alpha, values.dtype)))
+    total = jnp.sum(power(ideal, 4 * alpha))
     return predicted_curve(lifted, strengths, alpha=alpha, total=total)
 
 
@@ -126,8 +124,7 @@ def _recipe(values: Array, sigma: Any, n: int, alpha: Any) -> tuple[Array, Array
     scale = jnp.asarray(sigma, values.dtype) * n**0.5
     above = ideal > scale
     lifted = jnp.where(above, ideal + scale**2 / jnp.where(above, ideal, 1), 2 * scale)
-    exponent = 2 * jnp.asarray(alpha, values.dtype)
-    return ideal, lifted, power(ideal, exponent) * spiked_overlap(ideal, sigma=sigma, n=n)
+    return ideal, lifted, power(ideal, 2 * alpha) * spiked_overlap(ideal, sigma=sigma, n=n)
 
 
 @jax.jit
@@ -152,15 +149,14 @@ def predicted_curve(
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
     _checks.scalar("total", total)
-    b = power(values, 2 * jnp.asarray(alpha, values.dtype))
-    return safe_sqrt(jnp.asarray(total, values.dtype) + loss_changes(b, strengths))
+    return safe_sqrt(jnp.asarray(total, values.dtype) + loss_changes(values, strengths, alpha))
 
 
 def _check_simulation(
-    ideal_values: Any, *, sigma: Any, n: int, alpha: Any, key: Any, draws: int, depth: int = 10
+    ideal_values: Any, *, key: Any, draws: int, depth: int = 10, **settings: Any
 ) -> None:
     del key
-    _check(ideal_values, sigma=sigma, n=n, alpha=alpha)
+    _check(ideal_values, **settings)
     _checks.integer("draws", draws, least=2)
     _checks.integer("depth", depth, least=1)
 
@@ -187,17 +183,16 @@ def simulate_curve(
 
     Cost: one SVD of $\min(n, r \cdot \text{depth})$ rows a draw.
     """
-    sigma, alpha = (jnp.asarray(x, ideal_values.dtype) for x in (sigma, alpha))
-    ideal, r = ideal_values, ideal_values.shape[0]
-    noise = _dense_noise if r * depth >= n else _blocked_noise
+    ideal, r, dtype = ideal_values, ideal_values.shape[0], ideal_values.dtype
     strength = power(ideal, 2 * alpha)
 
     def squared_loss(key):
-        y = sigma * noise(key, r, n, depth, ideal.dtype)
-        y = y.at[jnp.arange(r), jnp.arange(r)].add(ideal)
+        dense = r * depth >= n
+        z = jax.random.normal(key, (n, n), dtype) if dense else _blocks(key, r, n, depth, dtype)
+        y = (jnp.asarray(sigma, dtype) * z).at[jnp.arange(r), jnp.arange(r)].add(ideal)
         u, values, _ = jnp.linalg.svd(y, full_matrices=False)
         t = matmul((u[:r, :r] ** 2).T, strength)
-        return jnp.sum(strength**2) + loss_changes(power(values[:r], 2 * alpha), t)
+        return jnp.sum(strength**2) + loss_changes(values[:r], t, alpha)
 
     squares = lax.map(squared_loss, jax.random.split(key, draws))
     mean = safe_sqrt(jnp.mean(squares, axis=0))
@@ -206,30 +201,29 @@ def simulate_curve(
     return SimulatedCurve(mean, safe_ratio(spread, 2 * mean))
 
 
-def _dense_noise(key: Array, r: int, n: int, depth: int, dtype) -> Array:
-    del r, depth
-    return jax.random.normal(key, (n, n), dtype)
-
-
-def _blocked_noise(key: Array, r: int, n: int, depth: int, dtype) -> Array:
+def _blocks(key: Array, r: int, n: int, depth: int, dtype) -> Array:
     """The leading blocks of Gaussian noise, reduced by reflections beyond coordinate r."""
-    blocks = [[jnp.zeros((r, r), dtype)] * depth for _ in range(depth)]
-    for j, block_key in enumerate(jax.random.split(key, depth)):
-        here, below, right = jax.random.split(block_key, 3)
-        blocks[j][j] = jax.random.normal(here, (r, r), dtype)
-        if j + 1 < depth:
-            freedom = n - (j + 1) * r
-            blocks[j + 1][j] = _triangular_noise(below, r, freedom, dtype)
-            blocks[j][j + 1] = _triangular_noise(right, r, freedom, dtype).T
-    return jnp.block(blocks)
+
+    def draw(key, freedom):
+        keys = jax.random.split(key, 3)
+        sides = jax.vmap(lambda side: _triangular_noise(side, r, freedom, dtype))(keys[1:])
+        return jax.random.normal(keys[0], (r, r), dtype), *sides
+
+    at = jnp.arange(depth)
+    # What goes beyond the last block is cut off below: it need not have that many rows.
+    freedom = jnp.maximum(n - r * (at + 1), r).astype(dtype)
+    here, below, right = jax.vmap(draw)(jax.random.split(key, depth), freedom)
+    z = jnp.zeros((depth, r, depth, r), dtype).at[at, :, at].set(here)
+    z = z.at[at[1:], :, at[:-1]].set(below[:-1])
+    z = z.at[at[:-1], :, at[1:]].set(jnp.swapaxes(right[:-1], 1, 2))
+    return z.reshape(depth * r, depth * r)
 
 
-def _triangular_noise(key: Array, r: int, freedom: int, dtype) -> Array:
+def _triangular_noise(key: Array, r: int, freedom: Array, dtype) -> Array:
     """The triangular factor of a Gaussian matrix with `freedom` rows and r columns."""
     diagonal, above = jax.random.split(key)
-    chi_squared = 2 * jax.random.gamma(
-        diagonal, (freedom - jnp.arange(r, dtype=dtype)) / 2, dtype=dtype
-    )
+    halves = (freedom - jnp.arange(r, dtype=dtype)) / 2
+    chi_squared = 2 * jax.random.gamma(diagonal, halves, dtype=dtype)
     upper = jnp.triu(jax.random.normal(above, (r, r), dtype), 1)
     return upper + jnp.diag(jnp.sqrt(chi_squared))
 

@@ -1,12 +1,10 @@
 r"""Linear algebra that stays exact where the plain formula cancels.
 
-* **Residuals in split form.** `residual` evaluates $C - AB$ with an error far below one unit in the
-  last place of $AB$, from three ordinary matrix products: the leading bits of $A$ and $B$ are cut
-  off so that their product is exact, and what remains is small (Dekker's and Ozaki's splitting).
-* **Rotations.** `procrustes` brings one embedding onto another, so that their difference is small
-  where they mean the same.
-* **Sines, not cosines.** `principal_sines` reads the angle between subspaces off what is *left*
-  after projection, never off $1 - \cos^2$.
+* `residual` evaluates $C - AB$ with an error far below one unit in the last place of $AB$.
+* `procrustes` rotates one embedding onto another, so that their difference is small where they mean
+  the same.
+* `principal_sines` reads angles between subspaces off what is *left* after projection, never off
+  $1 - \cos^2$.
 
 All products run at the highest precision of the device; all functions work under `jit`, `vmap`
 and `grad`, and along a row-sharded first axis.
@@ -29,6 +27,7 @@ __all__ = [
     "fix_signs",
     "matmul",
     "norm",
+    "outside",
     "power_of_two",
     "principal_sines",
     "procrustes",
@@ -76,8 +75,16 @@ def unit(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return x / jnp.where(size == 0, 1, size)
 
 
+def outside(basis: Float[Array, "n k"], x: Float[Array, "n m"]) -> Float[Array, "n m"]:
+    """What `x` has outside of the span of `basis`, whose columns are orthonormal: $x - BB^T x$."""
+    return x - matmul(basis, matmul(basis.T, x))
+
+
 def power_of_two(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The power of two in (x / 2, x] (1 for x = 0), a constant: dividing by it rounds nothing."""
+    """The power of two in (x / 2, x], or 1 for x = 0: dividing by it rounds nothing.
+
+    To differentiation it is a constant.
+    """
     x = lax.stop_gradient(x)
     _, exponent = jnp.frexp(x)
     # 0, NaN and infinity have no such power: leave them alone, they show in what is scaled. The
@@ -96,9 +103,9 @@ def residual(
 ) -> Float[Array, "n m"]:
     r"""$C - A(B + B_{low})$, accurate even when it all but vanishes.
 
-    The plain difference has an error of about $\epsilon\|A\|\|B\|$. Here rows of $A$ and columns of
-    $B$ lose all but their leading bits, so few that every product and sum of them is exact; only
-    the small remainders round. `b_low` holds digits of $B$ beyond its precision.
+    The plain difference has an error of about $\epsilon\|A\|\|B\|$. Here the leading bits of $A$
+    and $B$ are cut off, so few of them that their product is exact; only the products of the small
+    remainders round. `b_low` holds digits of $B$ beyond its precision.
 
     Cost: three products, $6nkm$ flops. Reference: `ozaki12`.
     """
@@ -133,9 +140,7 @@ def procrustes(f: Float[Array, "n m"], e: Float[Array, "n k"]) -> Float[Array, "
 
     Cost: $O(nkm)$ plus one SVD of an $m \times k$ matrix. Reference: `schonemann66`.
     """
-    _checks.array("f", f, 2)
-    _checks.array("e", e, 2)
-    _checks.same_rows(f=f, e=e)
+    _checks.matrices(f=f, e=e)
     return _polar(matmul(f.T, e))
 
 
@@ -151,16 +156,13 @@ def _polar_jvp(primals, tangents):
     # Unlike U and V, their product is smooth at repeated singular values: only sums divide here.
     (a,), (da,) = primals, tangents
     u, s, vt = jnp.linalg.svd(a, full_matrices=False)
-    inverse, inverse_sums = (
-        jnp.where(x > 0, 1 / jnp.where(x > 0, x, 1), 0) for x in (s, s[:, None] + s[None, :])
-    )
     inner = matmul(matmul(u.T, da), vt.T)
-    turned = matmul(matmul(u, (inner - inner.T) * inverse_sums), vt)
+    turn = safe_ratio(inner - inner.T, s[:, None] + s[None, :])
+    inverse = safe_ratio(jnp.ones_like(s), s)
     left, right = da - matmul(u, matmul(u.T, da)), da - matmul(matmul(da, vt.T), vt)
-    grown = matmul(matmul(left, vt.T * inverse[None, :]), vt) + matmul(
-        u * inverse[None, :], matmul(u.T, right)
-    )
-    return matmul(u, vt), turned + grown
+    grown = matmul(matmul(left, vt.T * inverse[None, :]), vt)
+    grown = grown + matmul(u * inverse[None, :], matmul(u.T, right))
+    return matmul(u, vt), matmul(matmul(u, turn), vt) + grown
 
 
 @jax.jit
@@ -180,9 +182,7 @@ def principal_sines(x: Float[Array, "n k"], y: Float[Array, "n m"]) -> Float[Arr
     >>> print(f"{principal_sines(x, y)[0]:.4g}")
     1e-06
     """
-    _checks.array("x", x, 2)
-    _checks.array("y", y, 2)
-    _checks.same_rows(x=x, y=y)
+    _checks.matrices(x=x, y=y)
     left = residual(x, y, matmul(y.T, x))
     # y is orthonormal only up to rounding: what that leaves inside span(y) goes in a second pass.
     left = left - matmul(y, matmul(y.T, left))
@@ -213,13 +213,12 @@ def _right_axes_jvp(k, primals, tangents):
     scale = power_of_two(jnp.max(jnp.abs(x)))
     image, change = matmul(x, v) / scale, matmul(dx, v) / scale
     product = matmul(image.T, change)
-    values = safe_sqrt(jnp.sum(image**2, axis=0))
+    values = column_norms(image)
     here, there = values[None, :k], values[:, None]
     # Axes of one value may turn among themselves: nothing that is unique depends on how.
     apart = jnp.abs(here - there) > _rounding(x) * jnp.max(values)
-    gap = jnp.where(apart, (here - there) * (here + there), 1)
-    turn = jnp.where(apart, (product + product.T)[:, :k] / gap, 0)
-    return v[:, :k], matmul(v, turn)
+    gap = jnp.where(apart, (here - there) * (here + there), 0)
+    return v[:, :k], matmul(v, safe_ratio((product + product.T)[:, :k], gap))
 
 
 def _rounding(x: Float[Array, "n m"]) -> float:
@@ -233,10 +232,10 @@ def axis_lengths(image: Float[Array, "n k"]) -> Float[Array, " k"]:
     return jnp.where(lengths <= _rounding(image) * jnp.max(lengths), 0, lengths)
 
 
-def distance_to_boundary(x: Float[Array, " n"], move: Float[Array, " n"]) -> Float[Array, ""]:
-    """How often `move` may be taken before an entry of x > 0 is 0: infinitely, if none falls.
+def distance_to_boundary(x: Float[Array, "..."], move: Float[Array, "..."]) -> Float[Array, ""]:
+    """The number of times x > 0 can go by `move` until an entry is 0: infinity, if none falls.
 
-    For interior points: a step is a fraction of it, and at most 1.
+    A step of an interior-point method is a fraction of it, and at most 1.
     """
     falls = move < 0
     return jnp.min(jnp.where(falls, x / jnp.where(falls, -move, 1), jnp.inf))

@@ -1,20 +1,20 @@
 r"""What noise does to a spectrum, and how to undo it where few values stand out from it.
 
-A signal matrix from a corpus is modelled as an ideal one plus noise, $\tilde M = M + Z$, where the
-entries of $Z$ have variance $\sigma^2$ (section 3.5 of the paper); $Z$ is symmetric for symmetric
-signals. Noise lifts the values, $\tau = \sigma\sqrt n$ being the scale, and turns the directions.
-Both effects are known in closed form for large $n$:
+A signal from a corpus is modelled as an ideal one plus noise, $\tilde M = M + Z$, where the entries
+of $Z$ have variance $\sigma^2$ (section 3.5 of the paper); $Z$ is symmetric for symmetric signals.
+Noise lifts the values, by the scale of $\tau = \sigma\sqrt n$, and turns the directions. Both
+effects are known in closed form for large $n$:
 
 * `usvt`, soft thresholding, is what the paper uses: it subtracts $2\tau$ from every value, which is
   right at the edge of the noise and far too much above it.
 * `debias` and `spiked_overlap` hold where few values stand out from the noise (the *spiked* model).
 * `jaxmeta.shrinkage` needs the whole spectrum and assumes no rank.
 
-What the PIP loss asks for is the *strength* of each noisy direction,
+The PIP loss depends on the *strength* of each noisy direction,
 $t_i = \tilde u_i^\top |M|^{2\alpha}\,\tilde u_i$: the best weights are
 $c_i^2 = t_i/\mu_i^{2\alpha}$, and dimension $i$ lowers the loss exactly if
-$\mu_i^{2\alpha} < 2t_i$. `spiked_strengths` estimates it here. All need $\sigma$, and an error in
-it shows in full.
+$\mu_i^{2\alpha} < 2t_i$. `spiked_strengths` estimates it. All need $\sigma$, and an error in it
+shows in full.
 """
 
 from typing import Any
@@ -58,24 +58,22 @@ def noise_std(first_half: Any, second_half: Any) -> Float[Array, ""]:
 
 
 def difference(first: Any, second: Any) -> tuple[Float[Array, " _"], int]:
-    """The stored entries of the difference of two halves, and how many entries there are."""
-    if _checks.is_sparse(first) != _checks.is_sparse(second):
-        _checks.fail(
-            "first_half and second_half", "a sparse and a dense matrix", "two of a kind",
-            "convert one of them", TypeError,
-        )  # fmt: skip
-    if not _checks.is_sparse(first):
+    """The stored entries of the difference of two halves, and the number of all entries."""
+    both, sparse = "first_half and second_half", _checks.is_sparse(first)
+    if sparse != _checks.is_sparse(second):
+        got, do = "a sparse and a dense matrix", "convert one of them"
+        _checks.fail(both, got, "two of a kind", do, TypeError)
+    if not sparse:
         _checks.array("first_half", first, 2)
         _checks.array("second_half", second, 2)
     if first.shape != second.shape:
         got = f"shapes {first.shape} and {second.shape}"
-        do = "count both halves over one vocabulary"
-        _checks.fail("first_half and second_half", got, "the same", do)
+        _checks.fail(both, got, "the same", "count both halves over one vocabulary")
     count = first.shape[0] * first.shape[1]
-    if _checks.is_sparse(first):
-        stored = (first - second).data
-        return jnp.asarray(stored if stored.size else np.zeros(1, stored.dtype)), count
-    return jnp.ravel(first - second), count
+    if not sparse:
+        return jnp.ravel(first - second), count
+    stored = (first - second).data
+    return jnp.asarray(stored if stored.size else np.zeros(1, stored.dtype)), count
 
 
 def _check(values: Any, *, sigma: Any, n: int, m: int | None = None, alpha: Any = 0.0) -> None:
@@ -84,10 +82,6 @@ def _check(values: Any, *, sigma: Any, n: int, m: int | None = None, alpha: Any 
     for name, size in (("n", n), ("m", n if m is None else m)):
         _checks.integer(name, size, least=values.shape[0])
     _checks.scalar("alpha", alpha)
-
-
-def _check_ideal(ideal_values: Any, **settings: Any) -> None:
-    _check(ideal_values, **settings)
 
 
 def _scales(values: Array, sigma: Any, n: int, m: int | None) -> tuple[Array, Array]:
@@ -118,7 +112,7 @@ def usvt(
 def usvt_rank(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, m: int | None = None
 ) -> Int[Array, ""]:
-    """The number of values above the edge of the noise: the rank of what `usvt` leaves."""
+    """The number of values above the edge of the noise, the rank of what `usvt` leaves."""
     return jnp.sum(usvt(values, sigma=sigma, n=n, m=m) > 0)
 
 
@@ -156,7 +150,7 @@ def debias(
     return jnp.where(jnp.isnan(values + top), jnp.nan, jnp.where(above, ideal, 0))
 
 
-@checked(_check_ideal, static=("n", "m"))
+@checked(lambda ideal_values, **settings: _check(ideal_values, **settings), static=("n", "m"))
 def spiked_overlap(
     ideal_values: Float[Array, " r"], *, sigma: Scalar, n: int, m: int | None = None
 ) -> Float[Array, " r"]:
@@ -181,8 +175,7 @@ def spiked_strengths(
 ) -> Float[Array, " r"]:
     r"""Strengths $t = \lambda^{2\alpha}\langle\tilde u, u\rangle^2$ in the spiked model.
 
-    For signals of which only the leading values are known, and few stand out from the noise.
+    It is for signals of which only the leading values are known, and few stand out from the noise.
     """
     ideal = debias(values, sigma=sigma, n=n, m=m)
-    exponent = 2 * jnp.asarray(alpha, values.dtype)
-    return power(ideal, exponent) * spiked_overlap(ideal, sigma=sigma, n=n, m=m)
+    return power(ideal, 2 * alpha) * spiked_overlap(ideal, sigma=sigma, n=n, m=m)

@@ -51,15 +51,13 @@ def gradient_weights(
     (`quadratic_loss` of squared weights), where a step costs $O(K^2)$. Losses are quartic in
     weights, so a weight of 0 stays 0; on the quadratic, squared weights may be parameters instead.
 
-    Weights are any pytree of arrays, so an exponent may be learnt in the same way; `start` is
-    projected first. Functions are static: arrays that change from call to call belong in
-    `arguments`, and then new values compile nothing if the same objective and optimiser are passed
-    again.
+    Weights are any pytree of arrays; `start` is projected first. Functions are static: arrays that
+    change from call to call belong in `arguments`, and then new values compile nothing if the same
+    objective and optimiser are passed again.
 
-    Transformations do not know of the projection. With `non_negative` most will do; on the
-    `simplex`, for the paper's sums to one, those that rescale every coordinate, such as Adam, may
-    stand still (equal steps in all coordinates are projected away), and `optax.sgd` does not. Line
-    searches are for no projection.
+    Transformations do not know of the projection. With `non_negative` most will do. On the
+    `simplex` those that rescale every coordinate, such as Adam, may stand still (equal steps in all
+    coordinates are projected away); `optax.sgd` does not. Line searches allow no projection.
 
     Cost: `steps` + 1 evaluations of the objective and its gradient.
 
@@ -115,21 +113,18 @@ def non_negative(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array,
 def simplex(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
     r"""The nearest parameters that are not negative and sum to one, array by array.
 
-    Source weights as a whole, dimension weights source by source, like `jaxmeta.sum_to_one`. That
-    scales; this shifts and cuts, which makes weights zero that are far below the others.
+    Like `jaxmeta.weights.sum_to_one` it takes source weights as a whole and dimension weights
+    source by source. That scales; this shifts and cuts, so that small weights become zero.
 
     >>> import jax.numpy as jnp
     >>> print(simplex(jnp.array([1.0, 0.5, 0.0])))
     [0.75 0.25 0.  ]
     """
-
-    def nearest(x):  # optax computes in the default precision, whatever that of x is
-        return optax.projections.projection_simplex(x).astype(x.dtype)
-
-    with _lenient():
-        return jax.tree.map(nearest, parameters)
+    with _lenient():  # optax computes in the default precision, whatever that of x is
+        nearest = optax.projections.projection_simplex
+        return jax.tree.map(lambda x: nearest(x).astype(x.dtype), parameters)
 
 
 def _lenient():
-    """Optax relies on the promotion of numbers, also where a user has asked JAX to be strict."""
+    """Optax needs numbers to be promoted, also where a user has asked JAX to be strict."""
     return jax.numpy_dtype_promotion("standard")

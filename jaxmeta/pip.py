@@ -41,19 +41,17 @@ def pip_matrix(e: Float[Array, "n k"]) -> Float[Array, "n n"]:
 def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""PIP loss $\|EE^\top - FF^\top\|_F$ (Eq. 2).
 
-    The narrower embedding is rotated onto the wider one, which changes no inner product. Then, with
-    $D = E - FQ$ and $S = E + FQ$,
+    With the narrower embedding rotated onto the wider one, $D = E - FQ$ and $S = E + FQ$,
 
     $$\|EE^\top - FF^\top\|_F^2
       = \tfrac12\big(\langle S^\top S, D^\top D\rangle + \langle S^\top D, D^\top S\rangle\big),$$
 
     where $S^\top D$ is symmetric, so both terms are $\ge 0$ and nothing cancels: the loss keeps its
-    digits when the embeddings are nearly equal up to rotation, in float32 too
-    (`benchmarks/pip_loss.py` prints the error). Differentiable to all orders, with gradient 0 where
-    the loss is 0.
+    digits when the embeddings are nearly equal up to rotation, in float32 too. Differentiable to
+    all orders, with gradient 0 where the loss is 0.
 
-    Cost: $14nk^2$ flops for $k = m$, where the formula that cancels takes $6nk^2$; memory
-    $O(n(k + m))$, never $n \times n$. Reference: `yin18`.
+    Cost: $14nk^2$ flops for $k = m$ (the formula that cancels takes $6nk^2$), memory $O(n(k + m))$.
+    Reference: `yin18`.
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
@@ -61,9 +59,7 @@ def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]
     >>> print(f"{pip_loss(e, 2 * e):.4f}, {pip_loss(e, rotated):.4f}")
     16.7033, 0.0000
     """
-    _checks.array("e", e, 2)
-    _checks.array("f", f, 2)
-    _checks.same_rows(e=e, f=f)
+    _checks.matrices(e=e, f=f)
     if f.shape[1] > e.shape[1]:
         e, f = f, e
     scale = power_of_two(jnp.maximum(jnp.max(jnp.abs(e)), jnp.max(jnp.abs(f))))
@@ -99,12 +95,14 @@ def pip_curve(ideal: Spectrum, noisy: Spectrum, *, alpha: Scalar) -> Float[Array
     check_spectrum("noisy", noisy)
     _checks.same_rows(**{"ideal.vectors": ideal.vectors, "noisy.vectors": noisy.vectors})
     _checks.scalar("alpha", alpha)
-    exponent = 2 * jnp.asarray(alpha, ideal.values.dtype)
-    strength = power(ideal.values, exponent)
+    strength = power(ideal.values, 2 * alpha)
     t = matmul(matmul(noisy.vectors.T, ideal.vectors) ** 2, strength)
-    return safe_sqrt(jnp.sum(strength**2) + loss_changes(power(noisy.values, exponent), t))
+    return safe_sqrt(jnp.sum(strength**2) + loss_changes(noisy.values, t, alpha))
 
 
-def loss_changes(b: Float[Array, " r"], strengths: Float[Array, " r"]) -> Float[Array, " r"]:
-    """What the first k dimensions change the squared loss by, for all k."""
+def loss_changes(
+    values: Float[Array, " r"], strengths: Float[Array, " r"], alpha: Scalar
+) -> Float[Array, " r"]:
+    """The first k dimensions change the squared loss by this much, for all k."""
+    b = power(values, 2 * alpha)
     return jnp.cumsum(b * (b - 2 * strengths))

@@ -1,4 +1,4 @@
-"""All that the library draws. It takes matplotlib: `pip install "jaxmeta[plot]"`."""
+"""All drawing of the library is here. It needs matplotlib: `pip install "jaxmeta[plot]"`."""
 
 import itertools
 import textwrap
@@ -18,8 +18,8 @@ __all__ = ["plot_diagnosis"]
 def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
     """Draw a diagnosis into one file, whose suffix says which kind: .png, .pdf or .svg.
 
-    Shares of each source in the result, singular values, lengths of rows, agreement of sources
-    with each other and with the result, and the words on which they agree least; the verdict above.
+    The figure has the shares of each source in the result, singular values, how alike sources are
+    to each other and to the result, and the words on which they agree least, below the verdict.
     """
     figures = _checks.package("matplotlib.figure", "plot")
     parts = (*diagnosis.sources, diagnosis.result)
@@ -28,10 +28,12 @@ def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
     _plot_shares(figure.add_subplot(grid[0, :2]), diagnosis.sources)
     _plot_spectra(figure.add_subplot(grid[0, 2]), parts)
     names = [part.name for part in parts]
-    _plot_table(figure.add_subplot(grid[1, 0]), names, diagnosis.cka, 1.0)
-    _plot_table(figure.add_subplot(grid[1, 1]), names, diagnosis.pip_distance, 2**0.5)
-    figure.axes[2].set_title("How alike they are: CKA (1 = the same)", loc="left")
-    figure.axes[3].set_title("How far apart: PIP distance at equal norms", loc="left")
+    alike, apart = (
+        "How alike they are: CKA (1 = the same)",
+        "How far apart: PIP distance at equal norms",
+    )
+    _plot_table(figure.add_subplot(grid[1, 0]), names, diagnosis.cka, 1.0, alike)
+    _plot_table(figure.add_subplot(grid[1, 1]), names, diagnosis.pip_distance, 2**0.5, apart)
     _plot_words(figure.add_subplot(grid[1, 2]), diagnosis.disagreements)
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
@@ -80,7 +82,8 @@ def _legend(axes: Any, place: str) -> None:
         text.set_parse_math(False)  # names and words may have dollar signs
 
 
-def _plot_table(axes: Any, names: Sequence[str], table: np.ndarray, top: float) -> None:
+def _plot_table(axes: Any, names: Sequence[str], table: np.ndarray, top: float, title: str) -> None:
+    axes.set_title(title, loc="left")
     axes.imshow(np.nan_to_num(table), cmap="cividis", vmin=0, vmax=top, aspect="auto")
     for i, j in itertools.product(range(len(names)), repeat=2):
         colour = "black" if table[i, j] > 0.55 * top else "white"
@@ -91,11 +94,11 @@ def _plot_table(axes: Any, names: Sequence[str], table: np.ndarray, top: float) 
     axes.spines[:].set_visible(False)
 
 
-def _plot_words(axes: Any, shown: Sequence[tuple[str | int, float]]) -> None:
-    bars = axes.barh(range(len(shown)), [score for _, score in shown], color="#999999")
+def _plot_words(axes: Any, words: Sequence[tuple[str | int, float]]) -> None:
+    bars = axes.barh(range(len(words)), [score for _, score in words], color="#999999")
     axes.bar_label(bars, fmt="%.2f", padding=2)
-    labels = [textwrap.shorten(str(word), 24, placeholder="…") for word, _ in shown]
-    axes.set_yticks(range(len(shown)), labels, parse_math=False)
+    labels = [textwrap.shorten(str(word), 24, placeholder="…") for word, _ in words]
+    axes.set_yticks(range(len(words)), labels, parse_math=False)
     axes.set(xticks=[], xmargin=0.12)
     axes.spines["bottom"].set_visible(False)
     axes.invert_yaxis()

@@ -1,10 +1,10 @@
 r"""Sources of unknown origin, made fit to be put side by side.
 
 Vectors from files come without a corpus, so their noise cannot be estimated and their scale means
-nothing: whoever has the longest rows decides every cosine of a concatenation (see `diagnosis`).
-Functions here take a source to a source and compose: `centre_rows`, `unit_rows`, `unit_frobenius`,
-`unit_spectral`, `spectrum_power`, `remove_leading`. From them a recipe that needs no label and no
-corpus is made, `standardise`, and weights, `rank_weights`. Both follow from one model.
+nothing: the source with the longest rows decides every cosine of a concatenation (see `diagnosis`).
+Functions here take a source to a source and compose. `standardise` is a recipe made of them that
+needs no labels and no corpus; `jaxmeta.weights.rank_weights` goes with it. Both follow from one
+model.
 
 **Model.** An inner product of two words in a source is a measurement of how related they are. Most
 pairs of words are not related at all, so how much the products vary over *all* pairs is noise: for
@@ -31,8 +31,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxmeta import _checks
 from jaxmeta._types import Scalar
-from jaxmeta.combine import right_axes
-from jaxmeta.linalg import axis_lengths, matmul, norm, unit
+from jaxmeta.linalg import axis_lengths, matmul, norm, right_axes, safe_ratio, unit
 from jaxmeta.spectral import power
 
 __all__ = [
@@ -51,7 +50,7 @@ __all__ = [
 def centre_rows(
     source: Float[Array, "n k"], *, present: Bool[Array, " n"] | None = None
 ) -> Float[Array, "n k"]:
-    """Rows less their mean. Words that are not `present` count for nothing, and get zeros.
+    r"""$E - 1\bar e^\top$, rows less their mean; words that are not `present` get zeros.
 
     >>> import jax.numpy as jnp
     >>> print(centre_rows(jnp.array([[1.0], [3.0]])))
@@ -70,24 +69,23 @@ def centre_rows(
 
 @jax.jit
 def unit_rows(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    """Rows at length 1: inner products become cosines. Rows of zeros stay so."""
+    r"""$e(w)/\|e(w)\|$ for each row, so that inner products are cosines. Rows of zeros stay so."""
     _checks.array("source", source, 2)
     return jax.vmap(unit)(source)
 
 
 @jax.jit
 def unit_frobenius(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    r"""The source at $\|E\|_F = 1$: all sources have the same squared norm to give."""
+    r"""$E/\|E\|_F$: then all sources have the same squared norm."""
     _checks.array("source", source, 2)
     return unit(source)
 
 
 @jax.jit
 def unit_spectral(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    r"""The source at a largest singular value of 1. Cost: $O(nk^2)$."""
+    r"""$E/\|E\|_2$: then all sources have a largest singular value of 1. Cost: $O(nk^2)$."""
     _checks.array("source", source, 2)
-    length = norm(matmul(source, right_axes(source, 1)))
-    return source / jnp.where(length == 0, 1, length)
+    return safe_ratio(source, norm(matmul(source, right_axes(source, 1))))
 
 
 @jax.jit
@@ -133,9 +131,8 @@ def standardise(
 ) -> Float[Array, "n k"]:
     r"""The default for files: unit rows, centred, spectrum to the power of ½, unit Frobenius norm.
 
-    Rows first, so that a few long ones (frequent words in some files, rare ones in others) do not
-    decide on mean and directions; then what all words share; then the spectrum and the scale, for
-    the reasons above. Words that are not `present` get zeros. Cost: $O(nk^2)$.
+    Rows come first, so that a few long ones (frequent words in some files, rare ones in others) do
+    not decide on mean and directions. Words that are not `present` get zeros. Cost: $O(nk^2)$.
 
     >>> import jax
     >>> source = standardise(5 + jax.random.normal(jax.random.key(0), (50, 3)))
@@ -158,7 +155,6 @@ def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
     `values` $s$ are singular values. The cosine of that angle is the part of the best possible
     separation that is left if the other extreme is true; the larger of the two losses is smallest
     where they are equal. Equal values leave it open, and give 0.5. Values of 0 count for nothing.
-
     Cost: $O(k)$, 60 bisections.
 
     >>> import jax.numpy as jnp
@@ -166,7 +162,7 @@ def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
     0.49
     """
     _checks.array("values", values, 1)
-    scaled = values / jnp.where(jnp.max(values) == 0, 1, jnp.max(values))
+    scaled = safe_ratio(values, jnp.max(values))
     flat = jnp.where(scaled == 0, 0, jnp.ones_like(scaled))
 
     def excess(exponent, scaled):
@@ -187,5 +183,5 @@ def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
     wanted = jnp.min(jnp.where(scaled == 0, 1, scaled)) < 1
     # A step of Newton's method, which changes nothing, has the derivative of the solution.
     slope = lax.stop_gradient(jax.grad(excess)(found, scaled))
-    found = found - excess(found, scaled) / jnp.where(wanted & (slope != 0), slope, 1)
+    found = found - safe_ratio(excess(found, scaled), slope)
     return jnp.where(wanted, found, 0.5) + 0 * jnp.sum(values)

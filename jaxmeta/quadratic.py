@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxmeta import _checks
 from jaxmeta._types import Sources
-from jaxmeta.linalg import distance_to_boundary, matmul, norm, safe_sqrt, unit
+from jaxmeta.linalg import distance_to_boundary, matmul, norm, safe_ratio, safe_sqrt, unit
 
 __all__ = [
     "PipQuadratic",
@@ -75,8 +75,7 @@ def pip_quadratic(ideal_embedding: Float[Array, "n d"], sources: Sources) -> Pip
     _checks.array("ideal_embedding", ideal_embedding, 2)
     _checks.sources("sources", sources)
     for j, source in enumerate(sources):
-        _checks.array(f"sources[{j}]", source, 2)
-        _checks.same_rows(ideal_embedding=ideal_embedding, **{f"sources[{j}]": source})
+        _checks.matrices(ideal_embedding=ideal_embedding, **{f"sources[{j}]": source})
     z = jnp.concatenate(sources, axis=1)
     return PipQuadratic(
         matmul(z.T, z) ** 2,
@@ -104,14 +103,8 @@ def per_source(quadratic: PipQuadratic, *, sizes: tuple[int, ...]) -> PipQuadrat
     if sum(sizes) != width:
         got, expected = f"{sizes}, {sum(sizes)} in all", f"{width}, the width of the quadratic"
         _checks.fail("sizes", got, expected, "pass the widths of its sources")
-    member = np.repeat(np.arange(len(sizes)), sizes)
-
-    def add_up(x):
-        return jax.ops.segment_sum(x, member, num_segments=len(sizes), indices_are_sorted=True)
-
-    return PipQuadratic(
-        add_up(add_up(quadratic.gram).T).T, add_up(quadratic.linear), quadratic.constant
-    )
+    gram = _add_up(_add_up(quadratic.gram, sizes).T, sizes).T
+    return PipQuadratic(gram, _add_up(quadratic.linear, sizes), quadratic.constant)
 
 
 @jax.jit
@@ -146,12 +139,10 @@ def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
     in at most `steps` steps. The residual is
     $\max_a|\min(x_a, g_a)| / \max_a |h_a/\sqrt{G_{aa}}|$ with $g$ half the gradient by $x$.
     Columns of zeros get 0; where columns repeat, the best weights are not unique and some are
-    returned. `split_by_source` cuts dimension weights by source.
+    returned. `split_by_source` cuts dimension weights by source. First derivatives are those of the
+    solution with the zeros held where they are (implicit differentiation); the residual has none.
 
-    First derivatives are those of the solution with the zeros held where they are (implicit
-    differentiation); the residual has none.
-
-    Cost: $O(K^3)$ for each step, of which there are 10 to 30. Reference: `mehrotra92`.
+    Cost: $O(K^3)$ for each of 10 to 30 steps. Reference: `mehrotra92`.
 
     >>> import jax.numpy as jnp
     >>> ideal = jnp.array([[2.0], [0.0]])
@@ -162,12 +153,12 @@ def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
     """
     _check(quadratic)
     _checks.integer("steps", steps, least=1)
-    a, c, unit = _scaled(quadratic)
+    a, c, size = _scaled(quadratic)
     x, taken = _interior_point(*lax.stop_gradient((a, c)), steps)
     x = _polished(a, c, x)
     residual = _violation(*lax.stop_gradient((a, c, x)))
     x = jnp.where(jnp.isnan(residual), jnp.nan, x)
-    return Solution(safe_sqrt(x * unit), residual, taken)
+    return Solution(safe_sqrt(x * size), residual, taken)
 
 
 @jax.jit
@@ -180,9 +171,7 @@ def agreement_weights(sources: Sources) -> Float[Array, " N"]:
     a convex problem in $q$ of $N$ unknowns. For two sources $q_l$ is inversely proportional to
     $\|E_l^\top E_l\|_F^2$: at equal norms these are `rank_weights`, up to a factor. For more, it
     rewards what sources have in common, which is their few strong directions, and on real files it
-    does worse (`experiments/pretrained.py`). At least two sources are needed.
-
-    Cost: $O(nK^2)$.
+    does worse (`experiments/pretrained.py`). At least two sources are needed. Cost: $O(nK^2)$.
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[1.0], [2.0]])
@@ -192,27 +181,30 @@ def agreement_weights(sources: Sources) -> Float[Array, " N"]:
     _checks.embeddings("sources", sources)
     if len(sources) < 2:
         _checks.fail("sources", "1", "at least 2", "a single source needs no weight")
-    sizes = jnp.stack([norm(e) for e in sources])
-    sizes = jnp.where(sizes == 0, 1, sizes)
-    units = [unit(e) for e in sources]
-    products = jnp.stack([jnp.stack([jnp.sum(matmul(e.T, f) ** 2) for f in units]) for e in units])
+    lengths = jnp.stack([norm(e) for e in sources])
+    lengths = jnp.where(lengths == 0, 1, lengths)
     # In terms of x = q |E|^2, so that no fourth power of a length is ever formed but in ratios.
-    scale = (sizes / jnp.max(sizes)) ** 2
-    number = len(sources)
-    counts = jnp.full((number, number), number - 2.0, products.dtype)
-    counts = counts + jnp.eye(number, dtype=products.dtype)
-    others = 1 - jnp.eye(number, dtype=products.dtype)
-    linear = jnp.sum(products * others * scale[:, None], axis=0)
-    constant = jnp.sum(jnp.diag(products) * scale**2)
-    solution = exact_weights(PipQuadratic(products * counts, linear, constant))
-    return solution.weights / safe_sqrt(scale)
+    scale = (lengths / jnp.max(lengths)) ** 2
+    number, sizes = len(sources), tuple(e.shape[1] for e in sources)
+    z = jnp.concatenate([unit(e) for e in sources], axis=1)
+    products = _add_up(_add_up(matmul(z.T, z) ** 2, sizes).T, sizes)
+    same = jnp.eye(number, dtype=z.dtype)
+    linear = matmul(scale, products * (1 - same))
+    quadratic = PipQuadratic(products * (number - 2 + same), linear, jnp.zeros((), z.dtype))
+    return exact_weights(quadratic).weights / safe_sqrt(scale)
+
+
+def _add_up(x: Float[Array, "K ..."], sizes: tuple[int, ...]) -> Float[Array, "N ..."]:
+    """Sums over the rows of each source."""
+    member = np.repeat(np.arange(len(sizes)), sizes)
+    return jax.ops.segment_sum(x, member, num_segments=len(sizes), indices_are_sorted=True)
 
 
 def _check(quadratic: object) -> None:
     """Raise unless `quadratic` is a PipQuadratic with shapes that fit."""
     if not isinstance(quadratic, PipQuadratic):
-        kind = type(quadratic).__name__
-        _checks.fail("quadratic", f"a {kind}", "a PipQuadratic", "see pip_quadratic", TypeError)
+        got = f"a {type(quadratic).__name__}"
+        _checks.fail("quadratic", got, "a PipQuadratic", "see pip_quadratic", TypeError)
     for name, ndim in (("gram", 2), ("linear", 1), ("constant", 0)):
         _checks.array(f"quadratic.{name}", getattr(quadratic, name), ndim)
     size = quadratic.linear.shape[0]
@@ -224,19 +216,17 @@ def _check(quadratic: object) -> None:
 
 def _scaled(quadratic: PipQuadratic) -> tuple[Array, Array, Array]:
     """The problem with unit diagonal and largest linear term 1, and the unit of its solution."""
-    diagonal = jnp.diagonal(quadratic.gram)
-    none = diagonal == 0
-    length = jnp.sqrt(jnp.where(none, 1, diagonal))
-    a = quadratic.gram / length[:, None] / length[None, :]
-    a = jnp.where(jnp.diag(none), 1, a)
-    c = jnp.where(none, 0 * quadratic.linear, quadratic.linear / length)
+    length = safe_sqrt(jnp.diagonal(quadratic.gram))
+    a = safe_ratio(safe_ratio(quadratic.gram, length[:, None]), length[None, :])
+    a = jnp.where(jnp.diag(length == 0), 1, a)
+    c = safe_ratio(quadratic.linear, length)
     size = lax.stop_gradient(jnp.max(jnp.abs(c)))
     size = jnp.where(size == 0, 1, size)
-    return a, c / size, size / length
+    return a, c / size, safe_ratio(size, length)
 
 
 def _violation(a: Float[Array, "K K"], c: Float[Array, " K"], x: Float[Array, " K"]) -> Array:
-    """How far x is from x >= 0, gradient >= 0, and one of both 0."""
+    """How far x is from the optimality conditions: x >= 0, gradient >= 0, one of both 0."""
     return jnp.max(jnp.abs(jnp.minimum(x, matmul(a, x) - c)))
 
 
@@ -266,8 +256,8 @@ def _interior_point(
         go = 0.995 * jnp.minimum(reach(x, dx), reach(s, ds))
         x, s = x + go * dx, s + go * ds
         violation = _violation(a, c, x)
-        better = violation < least
-        return x, s, jnp.where(better, x, best), jnp.where(better, violation, least), i + 1
+        best = jnp.where(violation < least, x, best)
+        return x, s, best, jnp.fmin(violation, least), i + 1
 
     def unfinished(carry):
         x, s, _, least, i = carry

@@ -1,9 +1,9 @@
 r"""Strengths of noisy directions from the whole spectrum, with no assumption about the rank.
 
-`rotation_invariant` (RIE) estimates $\tilde u_i^\top M\tilde u_i$ in closed form, `ideal_strengths`
-estimates $\tilde u_i^\top|M|^{2\alpha}\tilde u_i$ for any exponent and any sign, by deconvolving
-the density of the ideal. Where few values stand out from the noise, see `jaxmeta.noise`. All need
-$\sigma$, and an error in it shows in full.
+`rotation_invariant` (RIE) estimates $\tilde u_i^\top M\tilde u_i$ in closed form.
+`ideal_strengths` estimates $\tilde u_i^\top|M|^{2\alpha}\tilde u_i$ for any exponent and any sign,
+from an estimate of the density of the ideal. Where few values stand out from the noise, see
+`jaxmeta.noise`. All need $\sigma$, and an error in it shows in full.
 """
 
 from typing import Any, NamedTuple
@@ -54,8 +54,8 @@ def rotation_invariant(eigenvalues: Float[Array, " n"], *, sigma: Scalar) -> Flo
     Stieltjes transform $\frac1n\sum_l 1/(\mu_i - i\eta - \mu_l)$ at $\eta = \sigma$, one level
     spacing. Takes *all* $n$ eigenvalues of a symmetric signal, with their signs, in any order; use
     `complete_spectrum` where only the leading ones are known. Assumes Wigner noise, and nothing
-    about the rank. For a signal with negative eigenvalues it estimates $M$, not $|M|$: there
-    `ideal_strengths` is the one for the PIP loss.
+    about the rank. The PIP loss depends on $|M|$, not on $M$: see `rie_strengths`, and
+    `ideal_strengths` where the signal has negative eigenvalues.
 
     Cost: $O(n^2)$ time, $O(n)$ memory. Reference: `bun16`.
 
@@ -74,10 +74,10 @@ def rie_strengths(
 ) -> Float[Array, " n"]:
     r"""Strengths at $\alpha = ½$ by `rotation_invariant`: $\max(\mathrm{sign}(\mu_i)\,\xi_i, 0)$.
 
-    The PIP loss asks for $\tilde u_i^\top|M|\tilde u_i$, which is never negative, so what comes out
-    below 0 is 0. The sign takes $\xi_i$, an estimate of $M$, to one of $|M|$; `positive` says that
-    the ideal has no negative eigenvalues, and then it is left alone. All $n$ eigenvalues are
-    needed.
+    The PIP loss depends on $\tilde u_i^\top|M|\tilde u_i$, which is never negative, so an estimate
+    below 0 is replaced by 0. The sign turns $\xi_i$, an estimate of $M$, into one of $|M|$; it is
+    left out if the ideal is `positive`, without negative eigenvalues. All $n$ eigenvalues are
+    needed. Cost: $O(n^2)$.
 
     >>> import jax.numpy as jnp
     >>> print(rie_strengths(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5).round(3))
@@ -105,7 +105,7 @@ def rotation_invariant_rectangular(
     $\xi_i = s_i - 2\sigma^2\,\mathrm{Re}\sum_l \frac{z}{z^2 - s_l^2} - \sigma^2|m - n|/s_i$ at
     $z = s_i - i\sigma$; all $\min(n, m)$ singular values are needed. It is the best weight of
     $\tilde u_i\tilde v_i'$ in an estimate of $M$; the PIP loss has $\tilde u_i$ on both sides and
-    asks for another number. Cost: $O(r^2)$. Reference: `benaych23`.
+    depends on another number. Cost: $O(r^2)$. Reference: `benaych23`.
     """
     sigma = jnp.asarray(sigma, values.dtype)
     real, _ = _stieltjes(values, jnp.concatenate([values, -values]), sigma)
@@ -142,8 +142,8 @@ def ideal_strengths(
     $b_i = \tau^2\pi\rho_i + \eta$ and $h_i + i\pi\rho_i$ the Stieltjes transform of
     `rotation_invariant`. So $t_i$ is a mean of $|\lambda|^{2\alpha}$ once the density $p$ of the
     ideal spectrum is known, and that is found as the maximum of $\sum_i\log\sum_l K_{il}p_l$: the
-    overlaps of each ideal direction sum to one, which makes the true density a maximiser. A convex
-    problem, solved by Newton steps on `size` candidates for $\lambda$.
+    overlaps of each ideal direction sum to one, which makes the true density a maximiser. The
+    problem is convex, and solved by Newton steps on `size` candidates for $\lambda$.
 
     An isolated eigenvalue is alone in its window of width $\eta$; there the part of $b_i$ that the
     window adds is faded out (smoothly, by the eigenvalue's share of the window; a choice, not a
@@ -153,7 +153,7 @@ def ideal_strengths(
 
     Cost: $O(n^2 + 40\,n\,\mathrm{size}^2)$. References: `bun16`, `ledoit11`.
     """
-    sigma, alpha = (jnp.asarray(x, eigenvalues.dtype) for x in (sigma, alpha))
+    sigma = jnp.asarray(sigma, eigenvalues.dtype)
     n = eigenvalues.shape[0]
     variance = sigma**2 * n
     real, imaginary = _stieltjes(eigenvalues, eigenvalues, sigma)
@@ -194,19 +194,18 @@ def _mixture(kernel: Array, floor: float, steps: int = 40) -> tuple[Array, Array
         return 1 - matmul(kernel.T, 1 / matmul(kernel, p)) / n
 
     def step(_, state):
-        p, dual, target = state
+        (p, dual), target = state
         ratios = kernel / matmul(kernel, p)[:, None]
         curvature = matmul(ratios.T, ratios) / n + jnp.diag(dual / p)
         move = cho_solve(cho_factor(curvature), target / p - slopes(p))
-        dual_move = (target - dual * move) / p - dual
-        reach = jnp.minimum(distance_to_boundary(p, move), distance_to_boundary(dual, dual_move))
-        length = jnp.minimum(1, 0.95 * reach)
-        p, dual = p + length * move, dual + length * dual_move
-        return p, dual, jnp.maximum(0.2 * jnp.dot(p, dual) / size, floor)
+        moves = jnp.stack([move, (target - dual * move) / p - dual])
+        length = jnp.minimum(1, 0.95 * distance_to_boundary(state[0], moves))
+        p, dual = both = state[0] + length * moves
+        return both, jnp.maximum(0.2 * jnp.dot(p, dual) / size, floor)
 
-    start = jnp.full(size, 1 / size, kernel.dtype)
-    first = jnp.asarray(1 / size, kernel.dtype)
-    p, _, _ = lax.fori_loop(0, steps, step, (start, jnp.ones_like(start), first))
+    even = jnp.full(size, 1 / size, kernel.dtype)
+    start = jnp.stack([even, jnp.ones_like(even)]), even[0]
+    (p, _), _ = lax.fori_loop(0, steps, step, start)
     return p, jnp.max(jnp.abs(p * slopes(p) - floor))
 
 
@@ -230,11 +229,8 @@ def complete_spectrum(
     `eigenvalues` are those of largest magnitude, by magnitude, with their signs; `trace` is
     $\mathrm{tr}\,\tilde M$ and `square_norm` is $\|\tilde M\|_F^2$, both cheap to know. The others
     are placed at the quantiles of a semicircle that has their mean and variance and is cut at the
-    smallest magnitude known. Good where the leading eigenvalues reach into the edge of the noise;
-    the farther into it they reach the less is left to make up. To differentiation the made-up ones
-    are constants.
-
-    Cost: $O(n)$.
+    smallest magnitude known. This is good where the leading eigenvalues reach into the edge of the
+    noise, the farther the better. To differentiation the made-up ones are constants. Cost: $O(n)$.
     """
     top = eigenvalues
     trace, square_norm = (jnp.asarray(x, top.dtype) for x in (trace, square_norm))

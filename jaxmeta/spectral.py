@@ -2,8 +2,8 @@ r"""Signals, spectra and embeddings.
 
 A word embedding is a truncated factorisation of a signal matrix $M$ (section 3.1 of the paper):
 with $M = U \mathrm{diag}(\lambda) V^\top$, its $k$-dimensional embedding is
-$E = U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$. `decompose` goes from $M$ to the pair
-$(U, \lambda)$, a `Spectrum`; `embed` from there to $E$; `spectrum_of` back from an embedding.
+$E = U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$. `decompose` takes $M$ to the pair
+$(U, \lambda)$, a `Spectrum`, `embed` takes that to $E$, and `spectrum_of` takes $E$ back to it.
 
 Conventions, for the whole library:
 
@@ -91,17 +91,15 @@ def decompose(
 
 @jax.jit(static_argnames=("rank", "symmetric"))
 def _decompose(signal: Array, rank: int, symmetric: bool) -> Spectrum:
-    if symmetric:
-        eigenvalues, vectors = jnp.linalg.eigh(signal)
-        order = jnp.argsort(-jnp.abs(eigenvalues))[:rank]
-        vectors, values = vectors[:, order], jnp.abs(eigenvalues)[order]
-        tolerance = signal.shape[0] * jnp.finfo(signal.dtype).eps * norm(signal)
-        lopsided = norm(signal - signal.T) > tolerance
-        vectors, values = jax.tree.map(lambda x: jnp.where(lopsided, jnp.nan, x), (vectors, values))
-    else:
+    if not symmetric:
         vectors, values, _ = jnp.linalg.svd(signal, full_matrices=False)
-        vectors, values = vectors[:, :rank], values[:rank]
-    return Spectrum(fix_signs(vectors), values)
+        return Spectrum(fix_signs(vectors[:, :rank]), values[:rank])
+    eigenvalues, vectors = jnp.linalg.eigh(signal)
+    order = jnp.argsort(-jnp.abs(eigenvalues))[:rank]
+    found = Spectrum(fix_signs(vectors[:, order]), jnp.abs(eigenvalues)[order])
+    tolerance = signal.shape[0] * jnp.finfo(signal.dtype).eps * norm(signal)
+    lopsided = norm(signal - signal.T) > tolerance
+    return jax.tree.map(lambda x: jnp.where(lopsided, jnp.nan, x), found)
 
 
 def _leading(signal: Any, rank: int, tolerance: float) -> Spectrum:
@@ -126,9 +124,7 @@ def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
     r"""The spectrum whose embedding at `alpha` has the same inner products as `embedding`.
 
     With $E = U \mathrm{diag}(s) V^\top$, that is $(U, s^{1/\alpha})$. An `alpha` of 0 forgets all
-    strengths: its values are NaN.
-
-    Cost: $O(nk^2)$.
+    strengths: its values are NaN. Cost: $O(nk^2)$.
 
     >>> import jax.numpy as jnp
     >>> print(spectrum_of(jnp.array([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]), alpha=0.5).values)
@@ -144,9 +140,7 @@ def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
 
 @jax.jit(static_argnames="k")
 def embed(spectrum: Spectrum, *, k: int, alpha: Scalar) -> Float[Array, "n k"]:
-    r"""The $k$-dimensional embedding $U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$.
-
-    Cost: $O(nk)$.
+    r"""The $k$-dimensional embedding is $U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$.
 
     >>> import jax.numpy as jnp
     >>> spectrum = Spectrum(jnp.eye(3), jnp.array([9.0, 4.0, 1.0]))
@@ -215,9 +209,8 @@ def check_spectrum(name: str, spectrum: object) -> None:
     _checks.array(f"{name}.values", spectrum.values, 1)
     (n, vectors), values = spectrum.vectors.shape, spectrum.values.shape[0]
     if vectors != values:
-        expected = "as many of one as of the other"
-        do = "cut both to the same rank"
-        _checks.fail(name, f"{vectors} vectors and {values} values", expected, do)
+        got, expected = f"{vectors} vectors and {values} values", "as many of one as of the other"
+        _checks.fail(name, got, expected, "cut both to the same rank")
     if vectors > n:
         do = "pass vectors as an (n, r) array with one column per direction"
         _checks.fail(name, f"{vectors} vectors of {n} words", f"at most {n}", do)

@@ -236,25 +236,25 @@ def test_simulated_curve_against_plain_simulation(rng, alpha):
 
 
 def test_more_draws_have_smaller_errors():
-    few, many = simulate(draws=50, depth=5), simulate(draws=450, depth=5)
+    few, many = simulate(draws=DRAWS, depth=5), simulate(draws=9 * DRAWS, depth=5)
     ratio = exactly(few.standard_error) / exactly(many.standard_error)
     np.testing.assert_allclose(ratio, 3, rtol=0.4)
 
 
 @pytest.mark.parametrize("depth", [5, 10])
 def test_keys_decide(depth):
-    one, again, other = (simulate(draws=8, depth=depth, seed=seed) for seed in (3, 3, 4))
+    one, again, other = (simulate(draws=DRAWS, depth=depth, seed=seed) for seed in (3, 3, 4))
     np.testing.assert_array_equal(one.mean, again.mean)
     np.testing.assert_array_equal(one.standard_error, again.standard_error)
     assert (np.asarray(one.mean) != np.asarray(other.mean)).all()
 
 
-@pytest.mark.parametrize("depth", [1, 10])
+@pytest.mark.parametrize("depth", [1, 5, 10])
 @pytest.mark.parametrize("alpha", [0.25, 0.5, 1.0])  # at 0, a rounded zero counts as much as any
 def test_without_noise_the_loss_is_the_tail(alpha, depth):
     """All draws are the same; squares are compared, for the digits of a loss that vanishes."""
     ideal = np.array([4.0, 2.0, 2.0, 1.0, 0.0, 0.0])
-    curve = simulate(alpha, ideal=ideal, sigma=0.0, draws=4, depth=depth)
+    curve = simulate(alpha, ideal=ideal, sigma=0.0, draws=DRAWS, depth=depth)
     squares = oracles.power(ideal, 4 * alpha)
     tails = squares.sum() - np.cumsum(squares)
     assert_close(exactly(curve.mean) ** 2, tails, scale=squares.sum())
@@ -263,7 +263,7 @@ def test_without_noise_the_loss_is_the_tail(alpha, depth):
 
 
 def test_dimension_of_a_curve():
-    curve = simulate(draws=20, ideal=np.array([8.0, 6.0, 4.0, 0.5, 0.3, 0.1]), depth=10)
+    curve = simulate(draws=DRAWS, ideal=np.array([8.0, 6.0, 4.0, 0.5, 0.3, 0.1]))
     assert curve.dimension == 1 + np.argmin(curve.mean)
     assert curve.dimension == 3
     assert released_dimension(curve.mean) == 2

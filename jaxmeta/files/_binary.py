@@ -1,8 +1,8 @@
 """The binary format of word2vec: each word, a space, and its numbers as float32."""
 
 import functools
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,28 +10,30 @@ from jaxmeta._checks import fail
 from jaxmeta._files import intact
 from jaxmeta.files import _blocks
 
-__all__ = ["binary_lines", "read"]
+__all__ = ["read", "write"]
 
 
-def read(path: Path, limit: int) -> _blocks.Blocks:
+def read(asked: _blocks.Asked) -> _blocks.Blocks:
+    """Blocks of a file in this format."""
+    path = asked.path
     with _blocks.unpacked(path) as (file, done):
 
-        def read(size: int) -> bytes:
+        def more(size: int) -> bytes:
             with intact(path):
                 return file.read(size)
 
-        buffer = read(_blocks.BLOCK)
+        buffer = more(_blocks.BLOCK)
         header = _blocks.HEADER.match(buffer)
         if not header:
             got = f"{buffer[:20]!r} at its start" if buffer else "an empty file"
-            remedy = "pass format= if it is another; of fastText's models take the .vec file"
-            fail(str(path), got, "word2vec's binary format: rows and columns first", remedy)
+            do = "pass format= if it is another; of fastText's models take the .vec file"
+            fail(str(path), got, "word2vec's binary format: rows and columns first", do)
         rows, columns = int(header[1]), int(header[2])
-        row, at, offset = 0, header.end(), 0
-        while row < min(rows, limit):
+        row, at, offset, stop = 0, header.end(), 0, min(rows, asked.limit)
+        while row < stop:
             words: list[bytes | str] = []
             places: list[int] = []
-            while row + len(words) < min(rows, limit):
+            while row + len(words) < stop:
                 space = buffer.find(b" ", at)
                 if space < 0 or len(buffer) <= space + 4 * columns:
                     break
@@ -40,19 +42,19 @@ def read(path: Path, limit: int) -> _blocks.Blocks:
                 at = space + 1 + 4 * columns
             if words:
                 take = functools.partial(_float32s, buffer, places, columns)
-                where = functools.partial(_at_offset, path, offset, places)
+                where = functools.partial(_where, path, offset, places)
                 yield _blocks.Block(words, take, where, done())
                 row += len(words)
-            else:
-                more = read(max(_blocks.BLOCK, 4 * columns))
-                if not more or len(buffer) - at > _blocks.LONGEST + 4 * columns:
-                    got = f"{row} rows, and then its end or no word"
-                    remedy = "it is truncated or damaged: fetch it again"
-                    fail(f"{path}: offset {offset + at}", got, f"{rows}, as it says", remedy)
-                buffer, offset, at = buffer[at:] + more, offset + at, 0
-        if row == rows and (buffer[at:] + read(_blocks.BLOCK)).strip(b"\n"):
-            remedy = "the header is wrong or the file is damaged: fetch it again"
-            fail(f"{path}: offset {offset + at}", "more data", f"{rows} rows, as it says", remedy)
+                continue
+            block = more(max(_blocks.BLOCK, 4 * columns))
+            if not block or len(buffer) - at > _blocks.LONGEST + 4 * columns:
+                got = f"{row} rows, and then its end or no word"
+                do = "it is truncated or damaged: fetch it again"
+                fail(f"{path}: offset {offset + at}", got, f"{rows}, as it says", do)
+            buffer, offset, at = buffer[at:] + block, offset + at, 0
+        if row == rows and (buffer[at:] + more(_blocks.BLOCK)).strip(b"\n"):
+            do = "the header is wrong or the file is damaged: fetch it again"
+            fail(f"{path}: offset {offset + at}", "more data", f"{rows} rows, as it says", do)
 
 
 def _float32s(buffer: bytes, places: list[int], columns: int, chosen: np.ndarray) -> np.ndarray:
@@ -61,10 +63,16 @@ def _float32s(buffer: bytes, places: list[int], columns: int, chosen: np.ndarray
     return every[np.array(places)[chosen]].view("<f4").reshape(-1, columns)
 
 
-def _at_offset(path: Path, offset: int, places: list[int], i: int) -> str:
+def _where(path: Path, offset: int, places: list[int], i: int) -> str:
     return f"{path}: numbers at offset {offset + places[i]}"
 
 
-def binary_lines(words: Sequence[str], matrix: np.ndarray) -> bytes:
-    rows = (row.tobytes() for row in matrix.astype("<f4"))
-    return b"".join(b"%b %b\n" % pair for pair in zip(map(str.encode, words), rows, strict=True))
+def write(file: Any, given: _blocks.Given) -> None:
+    """Write words and vectors in this format."""
+    if given.dtype == np.float64:
+        fail("dtype", "float64", "float32 in .bin files", "pass dtype=np.float32 to round")
+    file.write(b"%d %d\n" % given.shape)
+    for words, rows in given.blocks:
+        numbers = (row.tobytes() for row in rows.astype("<f4", copy=False))
+        lines = zip(map(str.encode, words), numbers, strict=True)
+        file.write(b"".join(b"%b %b\n" % line for line in lines))

@@ -1,4 +1,4 @@
-"""Blocks of words and rows, and what readers and writers of every format share."""
+"""Blocks of words and rows, and what readers and writers of several formats share."""
 
 import bz2
 import gzip
@@ -6,7 +6,7 @@ import itertools
 import re
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,15 +20,17 @@ __all__ = [
     "DTYPES",
     "HEADER",
     "LONGEST",
+    "Asked",
     "Block",
     "Blocks",
+    "Given",
     "by_rows",
     "cast",
     "float_dtype",
     "line_blocks",
-    "listed",
-    "packing",
+    "packed",
     "unpacked",
+    "write_matrix",
 ]
 
 BLOCK = 1 << 18  # bytes read at a time: what is made of them stays in the processor's cache
@@ -37,36 +39,67 @@ DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d+) (\d+)[ \r]*\n")
 
 
+class Asked(NamedTuple):
+    """What a reader is asked for."""
+
+    path: Path
+    format: str | None
+    """The format that the caller named, if any."""
+    limit: int
+    """Rows after so many are not looked at."""
+    words: str | Path | Sequence[str] | None
+    """The words of a matrix, or a file of them. None: they are in the file, or beside it."""
+    dtype: np.dtype | None
+    """The dtype that numbers are cast to afterwards."""
+
+
 class Block(NamedTuple):
+    """Some rows of a file. Their numbers are made when they are asked for."""
+
     words: Sequence[bytes | str]
-    rows: Callable[[np.ndarray], np.ndarray]  # the matrix of some of them, by place
-    where: Callable[[int], str]  # file and line, offset or row of one of them
+    rows: Callable[[np.ndarray], np.ndarray]
+    """From places in the block to their rows."""
+    where: Callable[[int], str]
+    """From a place in the block to the file and the line, offset or row, for errors."""
     done: float
+    """The fraction of the file that is read."""
 
 
 Blocks: TypeAlias = Generator[Block, None, None]
+"""What a reader gives."""
+
+
+class Given(NamedTuple):
+    """What a writer is given."""
+
+    words: Sequence[str] | None
+    """None: they are in a list beside the file."""
+    shape: tuple[int, int]
+    dtype: np.dtype
+    blocks: Iterator[tuple[Sequence[str], np.ndarray]]
+    """Some words and their vectors at a time."""
 
 
 def float_dtype(name: str, dtype: Any) -> np.dtype:
-    found = np.dtype(dtype)
-    if found.newbyteorder("=") not in map(np.dtype, DTYPES.values()):
-        fail(name, f"dtype {found}", "float16, float32 or float64", "cast to one of these")
-    return found.newbyteorder("=")
+    """A dtype in the machine's byte order, if it is one of `DTYPES`."""
+    found = np.dtype(dtype).newbyteorder("=")
+    if found not in map(np.dtype, DTYPES.values()):
+        got = f"dtype {np.dtype(dtype)}"
+        fail(name, got, "float16, float32 or float64", "cast to one of these")
+    return found
 
 
 def cast(rows: np.ndarray, dtype: np.dtype | None, where: Callable[[int], str]) -> np.ndarray:
     """Rows in another dtype, all of them finite."""
+    dtype = float_dtype(where(0), rows.dtype) if dtype is None else dtype
     with np.errstate(over="ignore"):
-        cast = rows.astype(
-            float_dtype(where(0), rows.dtype) if dtype is None else dtype, copy=False
-        )
-    if not np.isfinite(cast).all():
-        i, j = np.argwhere(~np.isfinite(cast))[0].tolist()
-        remedy = "remove or repair that row"
-        if np.isfinite(rows[i, j]):
-            remedy = "pass dtype=np.float64, or scale the vectors"
-        fail(where(i), f"{rows[i, j]} in column {j}", f"finite numbers of {cast.dtype}", remedy)
-    return cast
+        found = rows.astype(dtype, copy=False)
+    if not np.isfinite(found).all():
+        i, j = np.argwhere(~np.isfinite(found))[0].tolist()
+        fits = not np.isfinite(rows[i, j])
+        do = "remove or repair that row" if fits else "pass dtype=np.float64, or scale the vectors"
+        fail(where(i), f"{rows[i, j]} in column {j}", f"finite numbers of {dtype}", do)
+    return found
 
 
 @contextmanager
@@ -82,7 +115,7 @@ def unpacked(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
 
 
 @contextmanager
-def packing(path: Path, part: Path) -> Iterator[Any]:
+def packed(path: Path, part: Path) -> Iterator[Any]:
     """A file to write to, packed as the name of `path` says. The same content, the same bytes."""
     with ExitStack() as stack:
         raw = stack.enter_context(part.open("wb"))
@@ -117,42 +150,45 @@ def line_blocks(path: Path, file: Any) -> Iterator[bytes]:
         yield rest + b"\n"
 
 
-def listed(path: Path, words: Any) -> Generator[Any, None, None]:
+def by_rows(
+    asked: Asked, words: Any, shape: Sequence[int], dtype: np.dtype, take: Callable
+) -> Blocks:
+    """Blocks of a matrix, of which `take` gives a slice of rows, and of the words beside it."""
+    path = asked.path
+    if len(shape) != 2 or 0 in shape:
+        fail(str(path), f"shape {tuple(shape)}", "a matrix", "save one with a row for each word")
+    rows, columns = shape
+    float_dtype(str(path), dtype)
+    step, stop = max(1, BLOCK // (columns * dtype.itemsize)), min(rows, asked.limit)
+    expected, do = f"{rows}, one for each row", "words and rows must go together: save both again"
+    with closing(_listed(path, words)) as listed:
+        for i in range(0, stop, step):
+            j = min(i + step, stop)
+            some = list(itertools.islice(listed, j - i))
+            if len(some) < j - i:
+                fail(str(path), f"{i + len(some)} words", expected, do)
+            where = lambda place, i=i: f"{path}: row {i + place}, from 0"  # noqa: E731
+            yield Block(some, take(slice(i, j)).__getitem__, where, j / stop)
+        if stop == rows and (more := sum(1 for _ in listed)):
+            fail(str(path), f"{rows + more} words", expected, do)
+
+
+def _listed(path: Path, words: Any) -> Generator[Any, None, None]:
     """Words from a list, or from the file that is given or stands beside another."""
     if words is not None and not isinstance(words, str | Path):
         yield from words
         return
     place = path.with_suffix(".words.txt") if words is None else Path(words)
     if not place.is_file():
-        remedy = "pass words=, a list or a file with one word on each line"
-        fail(str(path), f"no word list {place}", "one beside it", remedy)
+        do = "pass words=, a list or a file with one word on each line"
+        fail(str(path), f"no word list {place}", "one beside it", do)
     with unpacked(place) as (file, _):
         for block in line_blocks(place, file):
             lines = block[:-1].split(b"\n")
             yield from (line.removesuffix(b"\r") for line in lines) if b"\r" in block else lines
 
 
-def by_rows(
-    path: Path,
-    words: Iterator[Any],
-    shape: Sequence[int],
-    dtype: np.dtype,
-    take: Callable[[int, int], np.ndarray],
-    limit: int,
-) -> Iterator[Block]:
-    """Blocks of a matrix and of the words that go with it."""
-    if len(shape) != 2 or 0 in shape:
-        fail(str(path), f"shape {tuple(shape)}", "a matrix", "save one with a row for each word")
-    rows, columns = shape
-    float_dtype(str(path), dtype)
-    step, stop = max(1, BLOCK // (columns * dtype.itemsize)), min(rows, limit)
-    remedy = "words and rows must go together: save both again"
-    for i in range(0, stop, step):
-        j = min(i + step, stop)
-        some = list(itertools.islice(words, j - i))
-        if len(some) < j - i:
-            fail(str(path), f"{i + len(some)} words", f"{rows}, one for each row", remedy)
-        where = lambda place, i=i: f"{path}: row {i + place}, from 0"  # noqa: E731
-        yield Block(some, take(i, j).__getitem__, where, j / stop)
-    if stop == rows and (more := sum(1 for _ in words)):
-        fail(str(path), f"{rows + more} words", f"{rows}, one for each row", remedy)
+def write_matrix(file: Any, given: Given) -> None:
+    """Write rows one after the other, in binary, without their words."""
+    for _, rows in given.blocks:
+        file.write(rows.astype(given.dtype.newbyteorder("<"), "C", copy=False).data)

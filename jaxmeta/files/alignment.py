@@ -10,6 +10,7 @@ The words of the result come in the order of the first source, then those that a
 second, and so on.
 """
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -21,12 +22,13 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float
 
 from jaxmeta import _checks
+from jaxmeta._checks import fail
 from jaxmeta._types import Present, Scalar, Sources
 from jaxmeta.files.vectors import Vectors
 from jaxmeta.linalg import matmul, power_of_two
 from jaxmeta.progress import Progress, silent
 
-__all__ = ["Aligned", "Coverage", "align", "predict_missing"]
+__all__ = ["Aligned", "Coverage", "align", "common_rows", "coverage_of", "predict_missing"]
 
 RIDGE = 0.1  # hardly felt with many common words, and needed with as few as dimensions
 SHOWN = 3  # words of each source in a message
@@ -118,7 +120,7 @@ def align(
      [3. 4.]]
     """
     names = _check_sources(sources, names)
-    _check_choice("missing", missing, ("zero", "mean", "predict"))
+    _checks.one_of("missing", missing, ("zero", "mean", "predict"))
     _checks.positive("ridge", ridge, f"pass a small share, such as {RIDGE}")
     progress = progress or silent
     words, rows = common_rows(sources, names, vocabulary)
@@ -135,13 +137,12 @@ def align(
             values[~present[:, j]] = fill
         arrays.append(jnp.asarray(values))
         progress("align", (j + 1) / len(sources))
+    given, has = tuple(arrays), jnp.asarray(present)
     lacking = np.flatnonzero(~present.all(axis=0)).tolist() if missing == "predict" else []
-    given = tuple(arrays)
     for done, j in enumerate(lacking, start=1):
-        arrays[j] = _filled(given, jnp.asarray(present), ridge, j)
+        arrays[j] = _filled(given, has, ridge, j)
         progress("predict", done / len(lacking))
-    coverage = coverage_of(sources, names, rows, missing)
-    return Aligned(words, tuple(arrays), jnp.asarray(present), coverage)
+    return Aligned(words, tuple(arrays), has, coverage_of(sources, names, rows, missing))
 
 
 def coverage_of(
@@ -159,49 +160,34 @@ def common_rows(
     sources: Sequence[Vectors], names: Sequence[str], vocabulary: str
 ) -> tuple[tuple[str, ...], list[np.ndarray]]:
     """Words of the result, and the row that each has in each source, -1 if none."""
-    _check_choice("vocabulary", vocabulary, ("intersection", "union"))
+    _checks.one_of("vocabulary", vocabulary, ("intersection", "union"))
     indices = []
     for j, source in enumerate(sources):
         index = dict(zip(source.words, range(len(source.words)), strict=True))
         if len(index) < len(source.words):
-            seen = enumerate(source.words)
-            row, word = next((row, word) for row, word in seen if index[word] != row)
-            raise ValueError(
-                f"sources[{j}].words: got {word!r} in rows {row} and {index[word]} of {names[j]}, "
-                "expected every word once; drop or merge such rows."
-            )
+            row, word = next(pair for pair in enumerate(source.words) if index[pair[1]] != pair[0])
+            got = f"{word!r} in rows {row} and {index[word]} of {names[j]}"
+            fail(f"sources[{j}].words", got, "every word once", "drop or merge such rows")
         indices.append(index)
     if vocabulary == "union":
         words = tuple(dict.fromkeys(itertools.chain.from_iterable(indices)))
     else:
-        common = iter(indices[0])
-        for index in indices[1:]:
-            common = filter(index.__contains__, common)
-        words = tuple(common)
+        common = (index.__contains__ for index in indices[1:])
+        words = tuple(functools.reduce(lambda found, has: filter(has, found), common, indices[0]))
     if not words:
-        raise ValueError(
-            f"sources: got no word that all have ({_samples(sources, names)}), expected at least "
-            "one; lower-case the words if they differ in case, or pass vocabulary='union'."
+        shown = (
+            f"{name} has {', '.join(map(repr, source.words[:SHOWN]))}"
+            for name, source in zip(names, sources, strict=True)
         )
+        do = "lower-case the words if they differ in case, or pass vocabulary='union'"
+        fail("sources", f"no word that all have ({'; '.join(shown)})", "at least one", do)
     none = itertools.repeat(-1)
     rows = [np.fromiter(map(i.get, words, none), np.intp, len(words)) for i in indices]
     return words, rows
 
 
-def _samples(sources: Sequence[Vectors], names: Sequence[str]) -> str:
-    """The first words of each source."""
-    shown = (
-        f"{name} has " + ", ".join(map(repr, source.words[:SHOWN]))
-        for name, source in zip(names, sources, strict=True)
-    )
-    return "; ".join(shown)
-
-
 def predict_missing(
-    sources: Sources,
-    present: Present,
-    *,
-    ridge: Scalar = RIDGE,
+    sources: Sources, present: Present, *, ridge: Scalar = RIDGE
 ) -> tuple[Float[Array, "n _"], ...]:
     r"""Sources with the rows of missing words predicted from the sources that have the word.
 
@@ -239,9 +225,7 @@ def predict_missing(
 
 
 @jax.jit(static_argnames="target")
-def _filled(
-    sources: tuple[Array, ...], present: Array, ridge: Array | float, target: int
-) -> Float[Array, "n k"]:
+def _filled(sources: tuple[Array, ...], present: Array, ridge: Scalar, target: int) -> Array:
     """One source with its missing rows predicted."""
     y, has = sources[target], present[:, target]
     total, votes = jnp.zeros_like(y), jnp.zeros_like(y, shape=(y.shape[0], 1))
@@ -259,7 +243,7 @@ def _filled(
     return jnp.where(has[:, None], y, mean)
 
 
-def _regression(x: Array, y: Array, common: Array, ridge: Array | float) -> Array:
+def _regression(x: Array, y: Array, common: Array, ridge: Scalar) -> Array:
     """Values at all rows of x of the centred ridge regression on the `common` rows."""
     x = x / power_of_two(jnp.max(jnp.abs(x)))  # so that squares neither overflow nor vanish
     count = jnp.maximum(jnp.sum(common.astype(x.dtype)), 1)
@@ -277,46 +261,33 @@ def _regression(x: Array, y: Array, common: Array, ridge: Array | float) -> Arra
     return level + matmul(x - centre, cho_solve(factor, matmul(a.T, b)))
 
 
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        expected = " or ".join(map(repr, choices))
-        raise ValueError(f"{name}: got {value!r}, expected {expected}; pass one of these.")
-
-
 def _check_sources(sources: Any, names: Sequence[str] | None) -> tuple[str, ...]:
     """Raise unless `sources` are words with finite vectors; return their names."""
     if isinstance(sources, Vectors):  # which is a sequence too
-        raise TypeError(
-            "sources: got a Vectors, expected a tuple with one Vectors per source; "
-            "put a single source in a tuple: (source,)."
-        )
+        do = "put a single source in a tuple: (source,)"
+        fail("sources", "a Vectors", "a tuple with one Vectors per source", do, TypeError)
     _checks.sources("sources", sources)
     names = tuple(names) if names else tuple(f"source {j}" for j in range(len(sources)))
     _checks.count("names", names, len(sources))
     for j, source in enumerate(sources):
+        place = f"sources[{j}]"
         if not isinstance(source, Vectors):
-            kind = type(source).__name__
-            raise TypeError(
-                f"sources[{j}]: got a {kind}, expected a Vectors; read one with read_vectors."
-            )
+            got = f"a {type(source).__name__}"
+            fail(place, got, "a Vectors", "read one with read_vectors", TypeError)
         matrix, count = source.matrix, len(source.words)
         if matrix.ndim != 2 or len(matrix) != count or matrix.size == 0:
-            raise ValueError(
-                f"sources[{j}]: got {count} words and a matrix of shape {matrix.shape} in "
-                f"{names[j]}, expected a row per word and at least one; read it again."
-            )
+            got = f"{count} words and a matrix of shape {matrix.shape} in {names[j]}"
+            fail(place, got, "a row per word and at least one", "read it again")
         if not jnp.issubdtype(matrix.dtype, jnp.floating):
-            raise TypeError(
-                f"sources[{j}].matrix: got dtype {matrix.dtype}, expected floats; "
-                "cast it with .astype(np.float32)."
-            )
+            got, do = f"dtype {matrix.dtype}", "cast it with .astype(np.float32)"
+            fail(f"{place}.matrix", got, "floats", do, TypeError)
         with np.errstate(invalid="ignore"):  # infinities of both signs have no sum
             wrong = ~np.isfinite(matrix.sum(axis=1, dtype=np.float64))
         if wrong.any():
             row = int(np.argmax(wrong))
-            raise ValueError(
-                f"sources[{j}].matrix: got a value that is not finite in row {row} "
-                f"({source.words[row]!r} of {names[j]}), expected numbers; drop the word."
+            where = f"in row {row} ({source.words[row]!r} of {names[j]})"
+            fail(
+                f"{place}.matrix", f"a value that is not finite {where}", "numbers", "drop the word"
             )
     return names
 
@@ -328,8 +299,8 @@ def _check_reach(words: tuple[str, ...], present: np.ndarray, names: tuple[str, 
     lost = ~present & (counts @ linked == 0)
     for j in np.flatnonzero(lost.any(axis=0)):
         shown = ", ".join(repr(words[w]) for w in np.flatnonzero(lost[:, j])[:SHOWN])
-        raise ValueError(
-            f"missing: got 'predict' for {lost[:, j].sum():,} words such as {shown} that "
-            f"{names[j]} lacks, expected a source that has them and shares words with {names[j]}; "
-            "pass missing='zero' or 'mean', or vocabulary='intersection'."
+        got = f"'predict' for {lost[:, j].sum():,} words such as {shown} that {names[j]} lacks"
+        expected = f"a source that has them and shares words with {names[j]}"
+        fail(
+            "missing", got, expected, "pass missing='zero' or 'mean', or vocabulary='intersection'"
         )

@@ -55,14 +55,14 @@ def merge_files(
     of 3 4 2.5
     """
     if isinstance(paths, str | Path) or not paths:
-        raise ValueError(f"paths: got {paths!r}, expected a file per source; pass a list of them.")
+        _checks.fail("paths", repr(paths), "a file per source", "pass a list of them")
     shown, names = progress or silent, [str(path) for path in paths]
     format_of(out)  # before much is read
     sources = []
-    for j, path in enumerate(paths):
-        shown("read", j / len(paths))
+    shown("read", 0.0)
+    for j, path in enumerate(paths, start=1):
         sources.append(read_vectors(path))
-    shown("read", 1.0)
+        shown("read", j / len(paths))
     widths = [source.matrix.shape[1] for source in sources]
     widest = np.result_type(np.float32, *(source.matrix.dtype for source in sources))
     weights = [1.0] * len(sources) if weights is None else weights
@@ -79,7 +79,6 @@ def merge_files(
             part[row[i:j] < 0] = 0
         return block
 
-    write_rows(
-        out, words, int(ends[-1]), take, widest if dtype is None else dtype, progress=progress
-    )
+    dtype = widest if dtype is None else dtype
+    write_rows(out, words, int(ends[-1]), take, dtype, progress=progress)
     return coverage_of(sources, names, rows, "zero")

@@ -29,13 +29,12 @@ Everything here runs on the host, in NumPy.
 
 import codecs
 import collections
-import io
 import re
 import sys
 import warnings
-import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,32 +51,36 @@ __all__ = [
     "DuplicateWords",
     "Vectors",
     "as_vectors",
+    "format_of",
     "read_vectors",
     "to_gensim",
+    "write_rows",
     "write_vectors",
 ]
 
 
-_SUFFIXES = {
-    ".txt": "word2vec",
-    ".vec": "word2vec",
-    ".glove": "glove",
-    ".bin": "bin",
-    ".npz": "npz",
-    ".npy": "npy",
-    ".safetensors": "safetensors",
+class _Format(NamedTuple):
+    suffixes: tuple[str, ...]
+    read: Callable[[_blocks.Asked], _blocks.Blocks]
+    write: Callable[[Any, _blocks.Given], None]
+    unfit: str  # a pattern of words that it cannot hold
+    fit: str  # what other words are
+    packed: bool = False  # whether the file may be
+    listed: bool = False  # whether words may be in a list beside it
+    dtype: Any = None  # what numbers become unless something else is asked for
+
+
+_TEXT = _text.UNFIT, "not ending in white space and a number", True, False, np.float32
+_LIST = r"\n|\r\Z", "not ending in a carriage return", False, True
+_FORMATS = {
+    "word2vec": _Format((".txt", ".vec"), _text.read, _text.write, *_TEXT),
+    "glove": _Format((".glove",), _text.read, partial(_text.write, header=False), *_TEXT),
+    "bin": _Format((".bin",), _binary.read, _binary.write, r"[ \n]", "without spaces", True),
+    "npz": _Format((".npz",), _numpy.read_npz, _numpy.write_npz, r"[\n\0]", "without NUL"),
+    "npy": _Format((".npy",), _numpy.read_npy, _numpy.write_npy, *_LIST),
+    "safetensors": _Format((".safetensors",), _safetensors.read, _safetensors.write, *_LIST),
 }
 _PACKED = (".gz", ".bz2", ".zip")
-
-_UNFIT = {
-    "text": (
-        rf"\n|\A[ \t]|[ \t]\Z|[ \t]{_text.NUMBER}\Z",
-        "not ending in white space and a number",
-    ),
-    "bin": (r"[ \n]", "without spaces"),
-    "npz": (r"[\n\0]", "without NUL"),
-    "npy": (r"\n|\r\Z", "not ending in a carriage return"),
-}
 
 
 class Vectors(NamedTuple):
@@ -136,33 +139,24 @@ def read_vectors(
     ...     print(read_vectors(file).words, read_vectors(file, vocabulary=["the"]).matrix)
     ('the', '. . .') [[ 0.5  -1.25]]
     """
-    path, kind = Path(path), format_of(path, format)
+    path = Path(path)
+    kind = _FORMATS[format_of(path, format)]
     if limit is not None:
         _checks.integer("limit", limit, least=1)
-    most = sys.maxsize if limit is None else limit
     if isinstance(vocabulary, str) or (vocabulary is not None and not vocabulary):
         fail("vocabulary", repr(vocabulary), "a collection of words", "pass at least one")
-    if words is not None and kind not in ("npy", "safetensors"):
+    if words is not None and not kind.listed:
         fail("words", f"some for {path}", "None", "this format has words of its own")
     try:
         codecs.lookup_error(errors)
     except LookupError:
         fail("errors", repr(errors), "'strict', 'replace' or the like", "see bytes.decode")
+    dtype = kind.dtype if dtype is None else dtype
     target = None if dtype is None else _blocks.float_dtype("dtype", dtype)
-    if kind in ("word2vec", "glove"):
-        target = np.dtype(np.float32) if target is None else target
-        blocks = _text.read(path, format, most, target)
-    elif kind == "bin":
-        blocks = _binary.read(path, most)
-    elif kind == "npz":
-        blocks = _numpy.read_npz(path, most)
-    elif kind == "npy":
-        blocks = _numpy.read_npy(path, most, words)
-    else:
-        blocks = _safetensors.read(path, most, words)
+    asked = _blocks.Asked(path, format, sys.maxsize if limit is None else limit, words, target)
     wanted = None if vocabulary is None else frozenset(vocabulary)
-    with closing(blocks):
-        found, repeated = _collect(blocks, wanted, most, target, errors, progress or silent)
+    with closing(kind.read(asked)) as blocks:
+        found, repeated = _collect(blocks, asked, wanted, errors, progress or silent)
     if not found.words:
         got = f"{len(wanted or ())} words of which none is in {path}"
         within = "" if limit is None else f" or raise limit, which is {limit}"
@@ -174,34 +168,32 @@ def read_vectors(
 
 
 def format_of(path: str | Path, format: str | None = None) -> str:
-    """The format that a name tells, or that is given, after checks."""
+    """The name of the format that is given, or that the name of a file tells."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in _PACKED else ""
-    kind = format or _SUFFIXES.get("".join(suffixes[-1:]), "")
-    if kind not in _SUFFIXES.values():
-        known, formats = ", ".join(_SUFFIXES), ", ".join(sorted(set(_SUFFIXES.values())))
-        got, expected = (
-            (f"a name ending in {suffixes[-1:] or ['nothing']}", f"one of {known}")
-            if format is None
-            else (f"format {format!r}", f"one of {formats}")
-        )
-        fail(str(path), got, expected, f"pass format=, one of {formats}")
-    if packed and kind in ("npz", "npy", "safetensors"):
-        fail(str(path), packed, f"{kind} as it is", "packing is for text and .bin: unpack it")
-    return kind
+    if format is None:
+        kinds = {suffix: name for name, kind in _FORMATS.items() for suffix in kind.suffixes}
+        format = kinds.get("".join(suffixes[-1:]))
+        got, expected = f"a name ending in {suffixes[-1:] or ['nothing']}", ", ".join(kinds)
+    else:
+        got, expected = f"format {format!r}", ", ".join(_FORMATS)
+    if format not in _FORMATS:
+        fail(str(path), got, f"one of {expected}", f"pass format=, one of {', '.join(_FORMATS)}")
+    if packed and not _FORMATS[format].packed:
+        fail(str(path), packed, f"{format} as it is", "packing is for text and .bin: unpack it")
+    return format
 
 
 def _collect(
-    blocks: Iterator[_blocks.Block],
+    blocks: _blocks.Blocks,
+    asked: _blocks.Asked,
     wanted: frozenset[str] | None,
-    limit: int,
-    dtype: np.dtype | None,
     errors: str,
     progress: Progress,
 ) -> tuple[Vectors, int]:
     """What is wanted of all blocks, and how many rows repeat a word."""
     kept: dict[str, None] = {}
-    most = limit if wanted is None else min(limit, len(wanted))
+    enough = sys.maxsize if wanted is None else len(wanted)
     matrix, repeated = np.empty((0, 0)), 0
     for block in blocks:
         words, before = _decoded(block, errors), len(kept)
@@ -211,28 +203,28 @@ def _collect(
         else:
             chosen = []
             for place, word in enumerate(words):
-                if wanted is None or word in wanted:
-                    if word in kept:
-                        repeated += 1
-                    else:
-                        kept[word] = None
-                        chosen.append(place)
-                        if wanted is not None and len(kept) == len(wanted):
-                            break
+                if wanted is not None and word not in wanted:
+                    continue
+                if word in kept:
+                    repeated += 1
+                    continue
+                kept[word] = None
+                chosen.append(place)
+                if len(kept) == enough:
+                    break
         if chosen:
-            rows = _blocks.cast(
-                block.rows(np.array(chosen)), dtype, lambda i: block.where(chosen[i])  # noqa: B023
-            )
+            where = lambda i, block=block, chosen=chosen: block.where(chosen[i])  # noqa: E731
+            rows = _blocks.cast(block.rows(np.array(chosen)), asked.dtype, where)
             if not matrix.size:
                 # Room for all, if the rest is like this. What is not written to takes no memory.
-                room = min(most, int(len(kept) / max(block.done, 1e-6)) + 1)
+                room = min(asked.limit, enough, int(len(kept) / max(block.done, 1e-6)) + 1)
                 matrix = np.empty((room, rows.shape[1]), rows.dtype)
             if len(kept) > len(matrix):
                 room = max(len(kept), len(matrix) * 5 // 4)
                 matrix.resize((room, rows.shape[1]), refcheck=False)
             matrix[before : len(kept)] = rows
         progress("vectors", min(block.done, 0.99))
-        if wanted is not None and len(kept) == len(wanted):
+        if len(kept) == enough:
             break
     progress("vectors", 1.0)
     matrix.resize((len(kept), *matrix.shape[1:]), refcheck=False)
@@ -271,15 +263,13 @@ def write_vectors(
     words
         For .npy and .safetensors: where to write the words, one on each line.
     dtype
-        Cast to float16, float32 or float64 first. A .bin file holds float32: float64 is refused
-        unless this asks for it.
+        Cast to float16, float32 or float64 first. A .bin file holds float32, and refuses float64.
     progress
         Called now and then with "vectors" and the fraction that is written.
     """
     given = as_vectors(vectors)
     dtype = given.matrix.dtype if dtype is None else dtype
-    take = lambda i, j: given.matrix[i:j]  # noqa: E731
-    columns = given.matrix.shape[1]
+    columns, take = given.matrix.shape[1], lambda i, j: given.matrix[i:j]
     write_rows(path, given.words, columns, take, dtype, format, words, progress)
 
 
@@ -294,67 +284,34 @@ def write_rows(
     progress: Progress | None = None,
 ) -> None:
     """Write words and what `take(i, j)` returns for rows i to j, block by block."""
-    path, kind, dtype = Path(path), format_of(path, format), _blocks.float_dtype("dtype", dtype)
-    if listed is not None and kind not in ("npy", "safetensors"):
+    path, name, dtype = Path(path), format_of(path, format), _blocks.float_dtype("dtype", dtype)
+    kind, shown = _FORMATS[name], progress or silent
+    if listed is not None and not kind.listed:
         fail("words", f"a file for {path}", "None", "this format has words of its own")
-    if kind == "bin":
-        if dtype == np.float64:
-            fail("dtype", "float64", "float32 in .bin files", "pass dtype=np.float32 to round")
-        dtype = np.dtype(np.float32)
-    _fit(words, {"word2vec": "text", "glove": "text", "safetensors": "npy"}.get(kind, kind))
-    shape, shown = (len(words), columns), progress or silent
+    _check_words(words, kind.unfit, kind.fit)
     step = max(1, _blocks.BLOCK // (columns * dtype.itemsize))
-    starts = range(0, len(words), step)
 
-    def block(i: int) -> np.ndarray:
-        shown("vectors", min(i / len(words), 0.99))
-        rows = take(i, min(i + step, len(words)))
-        return _blocks.cast(rows, dtype, lambda place: f"vectors: row {i + place}, from 0")
+    def blocks() -> Iterator[tuple[Sequence[str], np.ndarray]]:
+        for i in range(0, len(words), step):
+            shown("vectors", min(i / len(words), 0.99))
+            rows = take(i, min(i + step, len(words)))
+            where = lambda place, i=i: f"vectors: row {i + place}, from 0"  # noqa: E731
+            yield words[i : i + step], _blocks.cast(rows, dtype, where)
 
     with ExitStack() as stack:
-        if kind == "npy" and listed is None:
+        if name == "npy" and listed is None:
             listed = path.with_suffix(".words.txt")
         if listed is not None:
             place = stack.enter_context(write_whole(listed))
             place.write_bytes("".join(f"{word}\n" for word in words).encode())
-        file = stack.enter_context(_blocks.packing(path, stack.enter_context(write_whole(path))))
-        if kind == "npz":
-            archive = stack.enter_context(zipfile.ZipFile(file, "w"))
-            names = map(zipfile.ZipInfo, ("words.npy", "vectors.npy"))  # without a date
-            with archive.open(next(names), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.array(words))
-            file = stack.enter_context(archive.open(next(names), "w", force_zip64=True))
-        file.write(_start_of(kind, shape, dtype, words if listed is None else None))
-        for i in starts:
-            rows = block(i)
-            if kind in ("word2vec", "glove"):
-                file.write(_text.text_lines(words[i : i + step], rows))
-            elif kind == "bin":
-                file.write(_binary.binary_lines(words[i : i + step], rows))
-            else:
-                file.write(rows.astype(dtype.newbyteorder("<"), "C", copy=False).data)
+        file = stack.enter_context(_blocks.packed(path, stack.enter_context(write_whole(path))))
+        held = words if listed is None else None
+        kind.write(file, _blocks.Given(held, (len(words), columns), dtype, blocks()))
     shown("vectors", 1.0)
 
 
-def _start_of(
-    kind: str, shape: tuple[int, int], dtype: np.dtype, words: Sequence[str] | None
-) -> bytes:
-    """What stands before the first row of a matrix."""
-    if kind == "glove":
-        return b""
-    if kind == "safetensors":
-        return _safetensors.safetensors_header(shape, dtype, words)
-    if kind in ("word2vec", "bin"):
-        return b"%d %d\n" % shape
-    header = {"descr": dtype.newbyteorder("<").str, "fortran_order": False, "shape": shape}
-    start = io.BytesIO()
-    np.lib.format.write_array_header_1_0(start, header)
-    return start.getvalue()
-
-
-def _fit(words: Sequence[str], kind: str) -> None:
-    """Every word can be written, and read again as it is."""
-    pattern, meaning = _UNFIT[kind]
+def _check_words(words: Sequence[str], pattern: str, meaning: str) -> None:
+    """Raise unless every word can be written, and read again as it is."""
     search = re.compile(pattern, re.ASCII).search
     for i, word in enumerate(words):
         if not word or "\n" in word or search(word):
@@ -401,10 +358,8 @@ def as_vectors(source: Any) -> Vectors:
     elif isinstance(source, tuple) and len(source) == 2:
         words, matrix = source
     else:
-        raise TypeError(
-            f"source: got a {type(source).__name__}, expected vectors of a kind that is known; "
-            "pass a pair of words and a matrix."
-        )
+        got, expected = f"a {type(source).__name__}", "vectors of a kind that is known"
+        fail("source", got, expected, "pass a pair of words and a matrix", TypeError)
     matrix = np.asarray(matrix)
     if matrix.ndim != 2 or 0 in matrix.shape:
         fail("matrix", f"shape {matrix.shape}", "a row for each word", "reshape it")

@@ -376,9 +376,12 @@ WRONG = {
     "names": (lambda: align((FIRST,), names=("a", "b")), "names: got 2 entries, expected 1"),
     "vocabulary": (
         lambda: align((FIRST,), vocabulary="both"),
-        "vocabulary: got 'both', expected 'intersection' or 'union'; pass",
+        "vocabulary: got 'both', expected one of 'intersection', 'union'; choose",
     ),
-    "missing": (lambda: align((FIRST,), missing="nan"), "missing: got 'nan', expected 'zero' or"),
+    "missing": (
+        lambda: align((FIRST,), missing="nan"),
+        "missing: got 'nan', expected one of 'zero', 'mean'",
+    ),
     "ridge": (
         lambda: align((FIRST,), ridge=0.0),
         "ridge: got 0.0, expected a number above 0; pass",

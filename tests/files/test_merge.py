@@ -87,7 +87,7 @@ def test_memory_is_that_of_the_sources(tmp_path, rng, monkeypatch):
         ({"weights": (1.0,)}, "^weights: got 1 entries, expected 2, one per source"),
         ({"weights": (1.0, np.ones(2))}, r"^weights\[1\]: got shape \(2,\), expected \(\) or \(3,"),
         ({"weights": (1.0, np.nan)}, "^vectors: row 0, from 0: got nan in column 2"),
-        ({"vocabulary": "all"}, "^vocabulary: got 'all', expected 'intersection' or 'union'"),
+        ({"vocabulary": "all"}, "^vocabulary: got 'all', expected one of 'intersection', 'union'"),
         ({"out": "out.doc"}, r"out\.doc: got a name ending in \['\.doc'\]"),
         ({"out": "out.bin", "dtype": np.float64}, "^dtype: got float64, expected float32 in .bin"),
     ],

@@ -7,87 +7,102 @@ says how many it is of: pass `vocabulary=common_words(first, second, ...)`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxmeta.evaluate.analogies import analogy as analogy
-from jaxmeta.evaluate.analogies import paper_cos_add as paper_cos_add
-from jaxmeta.evaluate.analogies import three_cos_add as three_cos_add
-from jaxmeta.evaluate.analogies import three_cos_mul as three_cos_mul
-from jaxmeta.evaluate.datasets import DATASETS as DATASETS
-from jaxmeta.evaluate.datasets import LabelledSentences as LabelledSentences
-from jaxmeta.evaluate.datasets import MissingData as MissingData
-from jaxmeta.evaluate.datasets import OtherEdition as OtherEdition
-from jaxmeta.evaluate.datasets import Questions as Questions
-from jaxmeta.evaluate.datasets import SentencePairs as SentencePairs
-from jaxmeta.evaluate.datasets import TaggedText as TaggedText
-from jaxmeta.evaluate.datasets import WordPairs as WordPairs
-from jaxmeta.evaluate.datasets import fetch as fetch
-from jaxmeta.evaluate.datasets import load as load
-from jaxmeta.evaluate.scores import Comparison as Comparison
-from jaxmeta.evaluate.scores import Score as Score
-from jaxmeta.evaluate.scores import correlation_interval as correlation_interval
-from jaxmeta.evaluate.scores import fisher_test as fisher_test
-from jaxmeta.evaluate.scores import outside_interval as outside_interval
-from jaxmeta.evaluate.scores import paired_bootstrap as paired_bootstrap
-from jaxmeta.evaluate.scores import proportion_interval as proportion_interval
-from jaxmeta.evaluate.sentences import centroids as centroids
-from jaxmeta.evaluate.sentences import entailment as entailment
-from jaxmeta.evaluate.sentences import relatedness as relatedness
-from jaxmeta.evaluate.sentences import sentiment as sentiment
-from jaxmeta.evaluate.sentences import sts as sts
-from jaxmeta.evaluate.taggers import tagging as tagging
-from jaxmeta.evaluate.word_similarity import common_words as common_words
-from jaxmeta.evaluate.word_similarity import similarity as similarity
-from jaxmeta.files.vectors import as_vectors
+from jaxmeta import _checks
+from jaxmeta.evaluate.analogies import analogy, paper_cos_add, three_cos_add, three_cos_mul
+from jaxmeta.evaluate.datasets import DATASETS, MissingData, OtherEdition, fetch, load
+from jaxmeta.evaluate.readers import (
+    LabelledSentences,
+    Questions,
+    SentencePairs,
+    TaggedText,
+    WordPairs,
+)
+from jaxmeta.evaluate.scores import (
+    Comparison,
+    Score,
+    correlation_interval,
+    fisher_test,
+    outside_interval,
+    paired_bootstrap,
+    proportion_interval,
+)
+from jaxmeta.evaluate.sentences import centroids, entailment, relatedness, sentiment, sts
+from jaxmeta.evaluate.taggers import tagging
+from jaxmeta.evaluate.word_similarity import common_words, similarity
+from jaxmeta.files import as_vectors
 from jaxmeta.progress import Progress, silent
 
+__all__ = [
+    "DATASETS",
+    "SIMILARITY",
+    "TASKS",
+    "Comparison",
+    "LabelledSentences",
+    "MissingData",
+    "OtherEdition",
+    "Questions",
+    "Score",
+    "SentencePairs",
+    "TaggedText",
+    "Task",
+    "WordPairs",
+    "analogy",
+    "centroids",
+    "common_words",
+    "correlation_interval",
+    "entailment",
+    "evaluate",
+    "fetch",
+    "fisher_test",
+    "load",
+    "outside_interval",
+    "paired_bootstrap",
+    "paper_cos_add",
+    "proportion_interval",
+    "relatedness",
+    "sentiment",
+    "similarity",
+    "sts",
+    "tagging",
+    "three_cos_add",
+    "three_cos_mul",
+]
+
 Task = Callable[..., Iterable[Score]]
+"""Scores from vectors, data, a vocabulary or None, and a seed."""
 
 
-def _similarity(vectors: Any, data: Any, vocabulary: Any, _seed: int) -> Iterable[Score]:
-    return [similarity(vectors, data, vocabulary=vocabulary)]
+def _task(score: Callable[..., Any], seeded: Callable[[int], dict[str, Any]] | None = None) -> Task:
+    """A task from a function that scores; `seeded` says what it makes of a seed."""
+
+    def scores(vectors: Any, data: Any, vocabulary: Any, seed: int) -> Iterable[Score]:
+        found = score(vectors, data, vocabulary=vocabulary, **(seeded(seed) if seeded else {}))
+        return [found] if isinstance(found, Score) else found
+
+    return scores
 
 
-def _analogy(vectors: Any, data: Any, vocabulary: Any, _seed: int) -> Iterable[Score]:
-    return analogy(vectors, data, vocabulary=vocabulary)
-
-
-def _sentiment(vectors: Any, data: Any, vocabulary: Any, seed: int) -> Iterable[Score]:
-    return [sentiment(vectors, data, vocabulary=vocabulary, seed=seed)]
-
-
-def _entailment(vectors: Any, data: Any, vocabulary: Any, _seed: int) -> Iterable[Score]:
-    return [entailment(vectors, data, vocabulary=vocabulary)]
-
-
-def _pairs(score: Callable[..., Any], vectors: Any, data: Any, vocabulary: Any, _seed: int) -> Any:
-    return score(vectors, data, vocabulary=vocabulary)
-
-
-def _tagging(vectors: Any, data: Any, vocabulary: Any, seed: int) -> Iterable[Score]:
-    return [tagging(vectors, data, key=jax.random.key(seed), vocabulary=vocabulary)]
-
+_SENTIMENT = _task(sentiment, lambda seed: {"seed": seed})
+_TAGGING = _task(tagging, lambda seed: {"key": jax.random.key(seed)})
 
 SIMILARITY = ("RG-65", "WS-353", "RW", "MEN", "MTurk-771", "SimLex-999", "SimVerb-3500")
 """The seven sets of word similarity."""
 
 TASKS: dict[str, tuple[str, Task]] = {
-    **{name: (name, _similarity) for name in SIMILARITY},
-    "Google": ("Google", _analogy),
-    "MSR": ("MSR", _analogy),
-    **{name: (name, _sentiment) for name in ("MR", "CR", "MPQA")},
-    "SICK-E": ("SICK", _entailment),
-    "SICK-R": ("SICK", partial(_pairs, relatedness)),
-    **{name: (name, partial(_pairs, sts)) for name in ("STS13", "STS14", "STS15", "STS16")},
-    "STS-B": ("STS-B", partial(_pairs, sts)),
-    "STS-B supervised": ("STS-B", partial(_pairs, relatedness)),
-    "CoNLL-2000": ("CoNLL-2000", _tagging),
-    "CoNLL-2003": ("CoNLL-2003", _tagging),
+    **{name: (name, _task(similarity)) for name in SIMILARITY},
+    **{name: (name, _task(analogy)) for name in ("Google", "MSR")},
+    **{name: (name, _SENTIMENT) for name in ("MR", "CR", "MPQA")},
+    "SICK-E": ("SICK", _task(entailment)),
+    "SICK-R": ("SICK", _task(relatedness)),
+    **{name: (name, _task(sts)) for name in ("STS13", "STS14", "STS15", "STS16", "STS-B")},
+    "STS-B supervised": ("STS-B", _task(relatedness)),
+    **{name: (name, _TAGGING) for name in ("CoNLL-2000", "CoNLL-2003")},
 }
 """Name of a task to that of its data set and a function that scores vectors on it."""
 
@@ -101,12 +116,12 @@ def evaluate(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Score, ...]:
-    """Scores of vectors in some of `TASKS`, in their order; some tasks have several.
+    """Score vectors in some of `TASKS`, in their order; some tasks have several scores.
 
     Parameters
     ----------
     vectors
-        What `jaxmeta.as_vectors` takes.
+        What `jaxmeta.files.as_vectors` takes.
     tasks
         Names from `TASKS`; the seven sets of word similarity unless said otherwise.
     vocabulary
@@ -119,14 +134,13 @@ def evaluate(
         Called with "evaluate" and the fraction of the tasks that are done.
     """
     if isinstance(tasks, str) or not tasks or any(task not in TASKS for task in tasks):
-        raise ValueError(f"tasks: got {tasks!r}, expected some of {', '.join(TASKS)}; choose some.")
+        _checks.fail("tasks", repr(tasks), f"some of {', '.join(TASKS)}", "choose some")
     given = as_vectors(vectors)
-    if not np.isfinite(given.matrix).all():
-        row = int(np.argmax(~np.isfinite(given.matrix).all(axis=1)))
-        raise ValueError(
-            f"vectors: got a value that is not finite in row {row} ({given.words[row]!r}), "
-            "expected numbers; drop the word."
-        )
+    wrong = ~np.isfinite(given.matrix).all(axis=1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        got = f"a value that is not finite in row {row} ({given.words[row]!r})"
+        _checks.fail("vectors", got, "numbers", "drop the word")
     found: list[Score] = []
     for done, task in enumerate(tasks, start=1):
         name, score = TASKS[task]

@@ -1,4 +1,4 @@
-r"""Analogies: the word that is to c as b is to a.
+r"""Analogies ask for the word that is to c as b is to a.
 
 A question is answered by the word, of all but a, b and c, with the highest score. Scores are a
 function of the cosines between the candidates and the words of the question, and of the lengths of
@@ -27,9 +27,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxmeta.evaluate.datasets import Questions
+from jaxmeta import _checks
+from jaxmeta.evaluate.readers import Questions
 from jaxmeta.evaluate.scores import Score, accuracy_score, index_words, lookup
-from jaxmeta.files.vectors import as_vectors
+from jaxmeta.files import as_vectors
 from jaxmeta.linalg import matmul, power_of_two
 from jaxmeta.progress import Progress, silent
 
@@ -41,12 +42,12 @@ LEAST = 256  # candidates at a time, however many words are asked for
 
 
 class Asked(NamedTuple):
-    """One word, a, b or c, of each of some questions."""
+    """What a rule is told of one word, a, b or c, of each of some questions."""
 
     cosines: Float[Array, "q n"]
-    """With each candidate; 0 if one of the two is a vector of zeros."""
+    """Its cosine with each candidate; 0 if one of the two is a vector of zeros."""
     lengths: Float[Array, "q 1"]
-    """Of its vector, up to a factor that all questions share."""
+    """The length of its vector, up to a factor that all questions share."""
 
 
 Rule: TypeAlias = Callable[[Asked, Asked, Asked], Float[Array, "q n"]]
@@ -83,18 +84,18 @@ def analogy(
     method: Rule = three_cos_add,
     progress: Progress | None = None,
 ) -> list[Score]:
-    r"""Accuracy in analogies: in all, and then in each section.
+    r"""Score vectors by their accuracy in analogies: in all, and then in each section.
 
     An answer is right if it is the fourth word. Of candidates with equal scores the first wins, in
     the order of `vectors`. Words are looked up as they stand, else in lower case. Questions with a
-    word that is missing are left out, and `covered` counts the rest. One whose fourth word is also
-    one of the others cannot be answered, and is wrong.
+    word that is missing are left out, and `covered` counts the rest. A question whose fourth word
+    is also one of the others cannot be answered, and is wrong.
 
     Parameters
     ----------
     vectors
-        What `as_vectors` takes. Scores are computed in its dtype, float16 in float32, and float64
-        in float32 unless JAX is set to 64 bit.
+        What `as_vectors` takes. Scores are computed in its dtype, but float16 in float32, and
+        float64 too unless JAX is set to 64 bit.
     vocabulary
         Use these words alone, as candidates too. With `common_words` of several embeddings, all
         of them answer the same questions from the same candidates.
@@ -122,7 +123,7 @@ def analogy(
     words, matrix = as_vectors(vectors)
     index = index_words(words, vocabulary)
     places = {word: place for place, word in enumerate(index)}
-    found = [lookup(places, word) for question in questions.words for word in question]
+    found = [[lookup(places, word) for word in question] for question in questions.words]
     asked = np.array(found, np.int32).reshape(-1, 4)
     covered = (asked >= 0).all(axis=1)
     total, asked = len(asked), asked[covered]
@@ -149,7 +150,7 @@ def analogy(
 def _answers(
     matrix: np.ndarray, candidates: np.ndarray, asked: np.ndarray, rule: Rule, shown: Progress
 ) -> np.ndarray:
-    """The place of the best candidate for each question; candidates are rows of the matrix."""
+    """Return the place of the best candidate for each question; candidates are rows of a matrix."""
     dtype = np.result_type(matrix.dtype, np.float32)
     distinct, codes = np.unique(asked, return_inverse=True)
     words, lengths = _unit_rows(_finite(matrix, candidates[distinct]).astype(dtype))
@@ -166,18 +167,17 @@ def _answers(
         some = _finite(matrix, candidates[start : start + width])
         tile = np.zeros((width, matrix.shape[1]), dtype)
         tile[: len(some)] = some
-        scores, first = _best_of_tile(
-            words, lengths, tile, len(some), blocks, places - np.int32(start), rule
-        )
-        better = np.asarray(scores).ravel() > top
-        top[better] = np.asarray(scores).ravel()[better]
-        best[better] = start + np.asarray(first).ravel()[better]
+        local = places - np.int32(start)
+        found = _best_of_tile(words, lengths, tile, len(some), blocks, local, rule)
+        scores, first = (np.asarray(x).ravel() for x in found)
+        better = scores > top
+        top[better], best[better] = scores[better], start + first[better]
     shown("analogies", 1.0)
     return best[: len(asked)]
 
 
 def _evenly(n: int, most: int) -> int:
-    """The size of the fewest blocks of one size, of no more than `most`, that hold n."""
+    """Return a size of blocks: as few as hold n hold it, all of one size that is at most `most`."""
     return math.ceil(n / math.ceil(n / most))
 
 
@@ -185,16 +185,14 @@ def _finite(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
     found = matrix[rows]
     wrong = ~np.isfinite(found).all(axis=1)
     if wrong.any():
-        raise ValueError(
-            f"vectors: got NaN or infinity in row {rows[wrong][0]}, expected finite numbers; "
-            "drop such words."
-        )
+        got = f"NaN or infinity in row {rows[wrong][0]}"
+        _checks.fail("vectors", got, "finite numbers", "drop such words")
     return found
 
 
 @jax.jit
 def _unit_rows(x: Float[Array, "n k"]) -> tuple[Float[Array, "n k"], Float[Array, "n 1"]]:
-    """Rows of length 1, or 0, and the lengths they had, up to a factor: nothing overflows."""
+    """Return rows of length 1, or 0, and the lengths they had, up to a factor: none overflows."""
     scale = power_of_two(jnp.max(jnp.abs(x), axis=1, keepdims=True))
     x = x / scale
     lengths = jnp.sqrt(jnp.sum(x**2, axis=1, keepdims=True))
@@ -211,7 +209,7 @@ def _best_of_tile(
     places: Int[Array, "blocks q 3"],
     rule: Rule,
 ) -> tuple[Float[Array, "blocks q"], Int[Array, "blocks q"]]:
-    """The highest score of a candidate in the tile for each question, and the first to have it.
+    """Find the highest score of a candidate in the tile for each question, and who has it first.
 
     `words` are unit vectors, `codes` those of each question, `places` where they are in the tile,
     if they are; `count` candidates are in the tile.

@@ -1,4 +1,4 @@
-r"""Logistic regression with an L2 penalty, many problems at once.
+r"""Logistic regressions with an L2 penalty are solved here, many at once.
 
 Cross-validation fits the same features over and over: other rows are left out, another strength is
 tried. Here all these problems are solved together, so that a step is two large matrix products
@@ -10,7 +10,7 @@ where $\ell$ is the cross entropy of targets $t_i$ and the softmax of the scores
 probabilities, so a row may belong to two classes in part. Two classes have one score, that of the
 second, and its sigmoid. The intercept $b$ is not penalised.
 
-How it gets there in few steps:
+It gets there in few steps:
 
 * Nonlinear conjugate gradients (Polak and Ribière) in the metric of $cX^\top X/n + \lambda_l$, with
   centred features, where $c$ is the curvature of $\ell$ at 0: close to the Hessian, for all masks.
@@ -29,7 +29,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxmeta import _checks
-from jaxmeta.linalg import matmul
+from jaxmeta.linalg import matmul, safe_ratio
 
 __all__ = ["LogisticFits", "logistic_regression", "probabilities"]
 
@@ -37,7 +37,7 @@ LEAF = 384  # rows of a matrix from which halves are inverted first
 
 
 class LogisticFits(NamedTuple):
-    """Solutions for L strengths and M masks."""
+    """The solutions for L strengths and M masks stand side by side."""
 
     weights: Float[Array, "L M k c"]
     intercepts: Float[Array, "L M c"]
@@ -58,7 +58,7 @@ def logistic_regression(
     tolerance: float | Float[Array, ""] = 1e-3,
     steps: int | Int[Array, ""] = 500,
 ) -> LogisticFits:
-    r"""Fit all pairs of a strength and a mask.
+    r"""Fit a logistic regression for every pair of a strength and a mask.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def logistic_regression(
     >>> print(fits.weights[:, 0, 0, 0].round(2), fits.intercepts[:, 0, 0].round(2))
     [1.51 0.38] [-2.26 -0.57]
     """
-    for name, value, ndim in (("features", features, 2), ("targets", targets, 2)):
-        _checks.array(name, value, ndim)
+    _checks.array("features", features, 2)
+    _checks.array("targets", targets, 2)
     _checks.array("strengths", strengths, 1)
     _checks.same_rows(features=features, targets=targets, masks=masks.T)
     (n, k), c, dtype = features.shape, targets.shape[1], features.dtype
@@ -116,46 +116,36 @@ def logistic_regression(
 
     inverses = lax.map(inverse_at, strengths.astype(dtype))
 
-    def precondition(gradient):
-        grouped = gradient.reshape(problems[0], -1, k + 1)
-        return matmul(grouped, inverses).reshape(gradient.shape)
-
-    def scores_of(w):
-        return matmul(w.reshape(-1, k + 1), x.T).reshape(count, c, n)
-
-    def gradient_at(w, chances):
+    def at(w, scores):
+        chances = _chances(scores)
         off = share * (chances - wanted)
-        return matmul(off.reshape(-1, n), x).reshape(w.shape) + penalty * w
+        gradient = matmul(off.reshape(-1, n), x).reshape(w.shape) + penalty * w
+        metric = matmul(gradient.reshape(problems[0], -1, k + 1), inverses).reshape(w.shape)
+        return chances, gradient, metric
 
     def step(state):
         w, scores, chances, gradient, metric, direction, taken = state
-        slope = _dot(gradient, direction)
+        size = _dot(gradient, metric)
         # Conjugate directions descend on quadratics; where they do not, start again.
-        steepest = slope > -_dot(gradient, metric) / 100
+        steepest = _dot(gradient, direction) > -size / 100
         direction = jnp.where(steepest[:, None, None], -metric, direction)
         slope = _dot(gradient, direction)
-        along = scores_of(direction)
+        along = matmul(direction.reshape(-1, k + 1), x.T).reshape(scores.shape)
         loss, spread = _curvature(chances, along, share)
         length = _safe_step(slope, loss + _dot(penalty * direction, direction), spread)
         length = jnp.where(_norms(gradient, metric) > tolerance, length, 0)[:, None, None]
         w, scores = w + length * direction, scores + length * along
-        chances = _chances(scores)
-        new = gradient_at(w, chances)
-        metric_new = precondition(new)
-        size = _dot(gradient, metric)
-        turn = jnp.maximum(_dot(metric_new, new - gradient), 0) / jnp.where(size > 0, size, 1)
-        direction = turn[:, None, None] * direction - metric_new
-        return w, scores, chances, new, metric_new, direction, taken + 1
+        chances, new, metric = at(w, scores)
+        turn = jnp.maximum(_dot(metric, new - gradient), 0) / jnp.where(size > 0, size, 1)
+        direction = turn[:, None, None] * direction - metric
+        return w, scores, chances, new, metric, direction, taken + 1
 
     def unfinished(state):
         _, _, _, gradient, metric, _, taken = state
         return (taken < steps) & jnp.any(_norms(gradient, metric) > tolerance)
 
-    w = jnp.zeros((count, c, k + 1), dtype)
-    scores = jnp.zeros((count, c, n), dtype)
-    chances = jnp.full_like(scores, 1 / max(c, 2))
-    gradient = gradient_at(w, chances)
-    metric = precondition(gradient)
+    w, scores = jnp.zeros((count, c, k + 1), dtype), jnp.zeros((count, c, n), dtype)
+    chances, gradient, metric = at(w, scores)
     start = (w, scores, chances, gradient, metric, -metric, jnp.asarray(0))
     w, _, _, gradient, metric, _, taken = lax.while_loop(unfinished, step, start)
     weights = jnp.swapaxes(w[:, :, :k], 1, 2)
@@ -172,7 +162,7 @@ def logistic_regression(
 def probabilities(
     fits: LogisticFits, features: Float[Array, "n k"]
 ) -> Float[Array, "L M n classes"]:
-    """What all fits say of the classes of rows: two for one column of targets, else c.
+    """Return what all fits say of the classes of rows: two for one column of targets, else c.
 
     Cost: O(LMc nk).
     """
@@ -189,7 +179,7 @@ def _chances(scores: Float[Array, "p c n"]) -> Float[Array, "p c n"]:
 def _curvature(
     chances: Float[Array, "p c n"], along: Float[Array, "p c n"], share: Float[Array, "p 1 n"]
 ) -> tuple[Float[Array, " p"], Float[Array, " p"]]:
-    """The second derivative of the loss along a direction of scores, and its spread in a row."""
+    """Return the second derivative of the loss along a direction of scores, and its spread."""
     if chances.shape[1] == 1:
         variance, spread = chances * (1 - chances) * along**2, jnp.abs(along)
     else:
@@ -203,18 +193,16 @@ def _curvature(
 def _safe_step(
     slope: Float[Array, " p"], curvature: Float[Array, " p"], spread: Float[Array, " p"]
 ) -> Float[Array, " p"]:
-    """The longest step on which a function surely descends; 0 where it is flat."""
-    newton = -slope / jnp.where(curvature > 0, curvature, 1)
-    newton = jnp.where(curvature > 0, newton, 0)
-    bent = spread > 0
-    return jnp.where(bent, jnp.log1p(spread * newton) / jnp.where(bent, spread, 1), newton)
+    """Return the longest step on which a function surely descends; 0 where it is flat."""
+    newton = jnp.where(curvature > 0, safe_ratio(-slope, curvature), 0)
+    return jnp.where(spread > 0, safe_ratio(jnp.log1p(spread * newton), spread), newton)
 
 
 def _inverse_root(a: Float[Array, "m m"]) -> Float[Array, "m m"]:
-    """$T$ with $T^T T = A^{-1}$, the inverse of the Cholesky factor of a positive definite matrix.
+    """$T^T T = A^{-1}$ for the inverse $T$ of the Cholesky factor of a positive definite matrix.
 
-    By halves: almost all of it is products, which are much faster than triangular solves. An
-    inverse by halves would be faster still, but loses twice the digits.
+    It is computed by halves, so that almost all of it is products, which are much faster than
+    triangular solves. An inverse by halves would be faster still, but loses twice the digits.
     """
     m, half = a.shape[0], a.shape[0] // 2
     if m <= LEAF:

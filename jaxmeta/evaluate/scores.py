@@ -14,8 +14,8 @@ here runs on the host, in NumPy.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, NoReturn, TypeAlias
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.special
@@ -25,6 +25,7 @@ from jaxtyping import Bool, Float, Int, Real
 from jaxmeta import _checks
 
 __all__ = [
+    "MORE_WORDS",
     "Comparison",
     "Score",
     "accuracy_score",
@@ -39,15 +40,17 @@ __all__ = [
 ]
 
 LEVEL = 0.95
+MORE_WORDS = "use vectors with more of its words, or a larger vocabulary"
 CHUNK = 1 << 18  # items times draws at a time: what is made of them stays in the cache
 
 _Counts: TypeAlias = Float[np.ndarray, "n draws"]
 _Drawn: TypeAlias = Int[np.ndarray, " draws"]
 _Centred: TypeAlias = Callable[[_Counts, _Drawn], np.ndarray]
+"""Centred numbers of draws, from how often each has each item, and one item that each has."""
 
 
 class Score(NamedTuple):
-    """How an embedding did in one task."""
+    """A score says how an embedding did in one task."""
 
     task: str
     """Such as "MEN", "Google", "MR", "STS14"."""
@@ -63,8 +66,8 @@ class Score(NamedTuple):
     total: int
     """Items of the data set."""
     items: np.ndarray
-    """What the embedding says of each covered item: a prediction, or for accuracy whether it is
-    right. For comparisons with others on the same items."""
+    """What the embedding says of each covered item, for comparisons with others on the same items:
+    a prediction, or for accuracy whether it is right."""
     gold: np.ndarray | None = None
     """What people say of them; None for accuracy."""
     parts: np.ndarray | None = None
@@ -75,7 +78,7 @@ class Score(NamedTuple):
 
 
 def index_words(words: Sequence[str], vocabulary: Collection[str] | None = None) -> dict[str, int]:
-    """The row of each word, of those in `vocabulary` alone if it is given.
+    """Return the row of each word, only of those in `vocabulary` if it is given.
 
     >>> index_words(("the", "of", "and"), {"and", "or"})
     {'and': 2}
@@ -85,7 +88,7 @@ def index_words(words: Sequence[str], vocabulary: Collection[str] | None = None)
 
 
 def lookup(index: Mapping[str, int], word: str) -> int:
-    """The row of `word` as it stands, else of it in lower case, else -1.
+    """Return the row of `word` as it stands, else of it in lower case, else -1.
 
     One rule for all tasks: "Paris" finds itself among cased words, and "paris" among others.
 
@@ -107,27 +110,28 @@ def correlation_score(
     total: int,
     metric: str = "spearman",
 ) -> Score:
-    """Correlation of predictions with what people say, "spearman" or "pearson".
+    """Score predictions by their correlation with what people say, "spearman" or "pearson".
 
-    Spearman's is that of ranks, where equal ones share their mean. Numbers that are all the same
-    have no correlation: they are refused, and so are fewer than three items. Cost: O(n log n).
+    Spearman's correlation is that of ranks, and equal numbers share the mean of theirs. Numbers
+    that are all the same have none: they are refused, and so are fewer than three items.
+    Cost: O(n log n).
 
     >>> score = correlation_score(np.array([1, 2, 9, 4]), np.array([1, 2, 3, 4]), task="x", total=5)
     >>> print(f"{score.value:.2f} from {score.low:.2f} to {score.high:.2f}")
     0.80 from -0.70 to 1.00
     """
-    if metric not in ("spearman", "pearson"):
-        _fail("metric", repr(metric), '"spearman" or "pearson"', "pass one of them")
+    _checks.one_of("metric", metric, ("spearman", "pearson"))
     if len(items) < 3:
-        expected = f"3 or more of the {total}"
-        remedy = "use vectors with more of its words, a larger vocabulary, or leave it out"
-        _fail(task, f"{len(items)} covered items", expected, remedy)
+        do = f"{MORE_WORDS}, or leave it out"
+        _checks.fail(task, f"{len(items)} covered items", f"3 or more of the {total}", do)
     for name, numbers in (("predictions", items), ("gold scores", gold)):
         if not np.isfinite(numbers).all():
-            _fail(task, f"{name} with NaN or infinity", "finite numbers", "drop such vectors")
+            got = f"{name} with NaN or infinity"
+            _checks.fail(task, got, "finite numbers", "drop such vectors")
         if (numbers == numbers[0]).all():
             got = f"{name} that are all {numbers[0]}"
-            _fail(task, got, "different ones", "a correlation needs them: leave this data set out")
+            do = "a correlation needs them: leave this data set out"
+            _checks.fail(task, got, "different ones", do)
     function = scipy.stats.spearmanr if metric == "spearman" else scipy.stats.pearsonr
     value = float(np.clip(function(items, gold).statistic, -1, 1))
     low, high = correlation_interval(value, len(items))
@@ -135,23 +139,22 @@ def correlation_score(
 
 
 def accuracy_score(right: Bool[np.ndarray, " n"], *, task: str, total: int) -> Score:
-    """The share of items that are `right`.
+    """Score an embedding by the share of items that it has right.
 
     >>> accuracy_score(np.array([True, True, False, True]), task="x", total=5).value
     0.75
     """
     if not len(right):
-        remedy = "use vectors with more of its words, or a larger vocabulary"
-        _fail(task, "0 covered items", f"1 or more of the {total}", remedy)
+        _checks.fail(task, "0 covered items", f"1 or more of the {total}", MORE_WORDS)
     hits, n = int(right.sum()), len(right)
     return Score(task, "accuracy", hits / n, *proportion_interval(hits, n), n, total, right)
 
 
 def correlation_interval(r: float, n: int) -> tuple[float, float]:
-    r"""The 95 % interval of a correlation of n items, $\tanh(\tanh^{-1} r \pm 1.96/\sqrt{n-3})$.
+    r"""The 95 % interval of a correlation of n items is $\tanh(\tanh^{-1}r \pm 1.96/\sqrt{n-3})$.
 
-    Three items or fewer say nothing: all from -1 to 1. At $|r| = 1$ the interval is its limit, $r$
-    alone. For Spearman's it is an approximation, some 3 % too narrow. References: `fisher21`,
+    It is from -1 to 1 for three items or fewer, which say nothing, and $r$ alone, its limit, for
+    $|r| = 1$. For Spearman's it is an approximation, some 3 % too narrow. References: `fisher21`,
     `fieller57`.
 
     >>> print("{:.3f} {:.3f}".format(*correlation_interval(0.5, 103)))
@@ -159,7 +162,7 @@ def correlation_interval(r: float, n: int) -> tuple[float, float]:
     """
     _checks.integer("n", n, least=0)
     if not -1 <= r <= 1:
-        _fail("r", str(r), "a correlation, -1 to 1", "pass that of finite numbers")
+        _checks.fail("r", str(r), "a correlation, -1 to 1", "pass that of finite numbers")
     if n <= 3:
         return -1.0, 1.0
     if abs(r) == 1:
@@ -169,10 +172,10 @@ def correlation_interval(r: float, n: int) -> tuple[float, float]:
 
 
 def proportion_interval(right: int, n: int) -> tuple[float, float]:
-    r"""The exact 95 % interval of a proportion, by Clopper and Pearson.
+    r"""Return the exact 95 % interval of a proportion, by Clopper and Pearson.
 
-    From $B^{-1}(.025;\, x, n - x + 1)$ to $B^{-1}(.975;\, x + 1, n - x)$, quantiles of beta
-    distributions, for $x$ right of $n$. Reference: `clopper34`.
+    For $x$ right of $n$ it goes from $B^{-1}(.025;\, x, n - x + 1)$ to
+    $B^{-1}(.975;\, x + 1, n - x)$, quantiles of beta distributions. Reference: `clopper34`.
 
     >>> print("{:.3f} {:.3f}".format(*proportion_interval(5, 10)))
     0.187 0.813
@@ -187,7 +190,7 @@ def proportion_interval(right: int, n: int) -> tuple[float, float]:
 
 
 def fisher_test(first: Score, second: Score) -> float:
-    r"""Two-sided p of two correlations, as if of independent samples: the test of the paper.
+    r"""Test two correlations as if their samples were independent, as the paper does: two-sided p.
 
     $$z = \frac{\tanh^{-1} r_1 - \tanh^{-1} r_2}{\sqrt{1/(n_1 - 3) + 1/(n_2 - 3)}}$$
 
@@ -203,7 +206,8 @@ def fisher_test(first: Score, second: Score) -> float:
     """
     _same_items(first, second)
     if first.metric == "accuracy":
-        _fail("metric", '"accuracy"', "a correlation", "see outside_interval or paired_bootstrap")
+        do = "see outside_interval or paired_bootstrap"
+        _checks.fail("metric", '"accuracy"', "a correlation", do)
     if first.value == second.value or first.covered <= 3:
         return 1.0
     if 1 in (abs(first.value), abs(second.value)):
@@ -213,9 +217,9 @@ def fisher_test(first: Score, second: Score) -> float:
 
 
 def outside_interval(best: Score, second: Score) -> bool:
-    """Whether the second best accuracy is outside the interval of the best: the paper's rule.
+    """Tell whether the second best accuracy is outside the interval of the best.
 
-    Reference: `bollegala22`.
+    This is the paper's rule. Reference: `bollegala22`.
 
     >>> best, second = (
     ...     accuracy_score(np.arange(1000) < hits, task="x", total=1000) for hits in (600, 560)
@@ -225,38 +229,38 @@ def outside_interval(best: Score, second: Score) -> bool:
     """
     _same_items(best, second)
     if best.metric != "accuracy":
-        got = f'"{best.metric}"'
-        _fail("metric", got, '"accuracy"', "see fisher_test or paired_bootstrap")
+        do = "see fisher_test or paired_bootstrap"
+        _checks.fail("metric", f'"{best.metric}"', '"accuracy"', do)
     if second.value > best.value:
         expected = f"at least that of the second, {second.value}"
-        _fail("best", f"value {best.value}", expected, "swap the two")
+        _checks.fail("best", f"value {best.value}", expected, "swap the two")
     return second.value < best.low
 
 
 class Comparison(NamedTuple):
-    """How far one score is above another, on the same items."""
+    """A comparison says how far one score is above another, on the same items."""
 
     difference: float
-    """Of the first and the second."""
+    """The first score less the second."""
     low: float
     high: float
     """The 95 % interval of the difference."""
     p: float
-    """Two-sided, that there is none: at least 2 / (draws + 1)."""
+    """The two-sided p of no difference: at least 2 / (draws + 1)."""
 
 
 def paired_bootstrap(first: Score, second: Score, *, seed: int, draws: int = 10_000) -> Comparison:
     r"""Compare two embeddings on the same items, drawn with replacement `draws` times.
 
-    A draw takes the items jointly for both, and computes both scores anew; for Spearman's from the
-    ranks *within* the draw, equal ones sharing their mean. The interval has the .025 and .975
-    quantiles of the differences, and
+    A draw takes the items jointly for both, and computes both scores anew; Spearman's from the
+    ranks *within* the draw, where equal numbers share theirs. The interval ends at the .025 and
+    .975 quantiles of the differences, and
     $p = 2\,(1 + \min(\#\{d \le 0\}, \#\{d \ge 0\})) / (1 + \mathrm{draws})$, at most 1. Draws in
     which all predictions or all gold scores are the same have no correlation, and are left out.
-    The mean over subsets is drawn subset by subset.
+    A mean over subsets is drawn subset by subset.
 
-    Cost: O(n draws), as items are sorted once and a draw is how often it has each of them: ranks
-    are then cumulative sums. For accuracy O(n + draws). References: `efron93`, `koehn04`.
+    Cost: O(n draws), because items are sorted once and the ranks of a draw are cumulative sums of
+    how often it has each item. For accuracy O(n + draws). References: `efron93`, `koehn04`.
 
     >>> rng = np.random.default_rng(0)
     >>> gold = rng.normal(size=200)
@@ -276,7 +280,9 @@ def paired_bootstrap(first: Score, second: Score, *, seed: int, draws: int = 10_
     else:
         centre = _centred_ranks if first.metric == "spearman" else _centred_values
         differences = np.zeros(draws)
-        for own in _subsets(first):
+        subset = np.zeros(first.covered) if first.parts is None else first.parts
+        for part in dict.fromkeys(subset.tolist()):
+            own = np.flatnonzero(subset == part)
             parts = [centre(np.asarray(x)[own]) for x in (first.items, second.items, first.gold)]
             apart = _correlation_differences(parts, len(own), draws, rng)
             differences += len(own) / first.covered * apart
@@ -284,7 +290,7 @@ def paired_bootstrap(first: Score, second: Score, *, seed: int, draws: int = 10_
         differences = np.round(differences[np.isfinite(differences)], 12)
     if not len(differences):
         got = f"{draws} draws of equal numbers"
-        _fail(first.task, got, "one with a correlation", "pass more draws, or more items")
+        _checks.fail(first.task, got, "one with a correlation", "pass more draws, or more items")
     low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     rarer = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
     p = min(1.0, 2 * (1 + rarer) / (1 + len(differences)))
@@ -294,45 +300,39 @@ def paired_bootstrap(first: Score, second: Score, *, seed: int, draws: int = 10_
 def _accuracy_differences(
     first: np.ndarray, second: np.ndarray, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """A draw of items is one of how many of them only the first, or only the second, has right."""
+    """Draw items `draws` times, and take the second accuracy from the first each time.
+
+    All that matters is how many items the first alone, or the second alone, has right in a draw,
+    and these numbers are multinomial.
+    """
     n = len(first)
     apart = np.asarray(first, np.int64) - np.asarray(second, np.int64)
     behind, _, ahead = rng.multinomial(n, np.bincount(apart + 1, minlength=3) / n, draws).T
     return (ahead - behind) / n
 
 
-def _subsets(score: Score) -> list[np.ndarray]:
-    """The items of each subset, or all of them."""
-    if score.parts is None:
-        return [np.arange(score.covered)]
-    return [np.flatnonzero(score.parts == part) for part in dict.fromkeys(score.parts.tolist())]
-
-
 def _correlation_differences(
     parts: Sequence[_Centred], n: int, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Of the first and the second with the gold scores, which are the third; NaN for none."""
-    first, second, gold = parts
-    chunks = []
-    for counts, one in _resamples(n, draws, rng):
-        x, y, truth = (part(counts, one) for part in (first, second, gold))
-        chunks.append(_correlations(counts, x, truth) - _correlations(counts, y, truth))
-    return np.concatenate(chunks)
+    """Draw n items `draws` times, and take the second correlation from the first each time.
 
-
-def _resamples(n: int, draws: int, rng: np.random.Generator) -> Iterator[tuple[_Counts, _Drawn]]:
-    """Chunks of draws: how often each has each item, and one item that each has."""
+    `parts` are the first predictions, the second, and the gold scores. A draw without a correlation
+    gives NaN.
+    """
     step = max(1, CHUNK // n)
+    chunks = []
     for start in range(0, draws, step):
         width = min(step, draws - start)
         drawn = rng.integers(n, size=(width, n))
         place = drawn * width + np.arange(width)[:, None]
-        counts = np.bincount(place.ravel(), minlength=n * width).reshape(n, width)
-        yield counts.astype(np.float64), drawn[:, 0]
+        counts = np.bincount(place.ravel(), minlength=n * width).reshape(n, width).astype(float)
+        x, y, gold = (part(counts, drawn[:, 0]) for part in parts)
+        chunks.append(_correlations(counts, x, gold) - _correlations(counts, y, gold))
+    return np.concatenate(chunks)
 
 
 def _centred_ranks(x: np.ndarray) -> _Centred:
-    """Twice the ranks of x within a draw, less their mean: whole numbers."""
+    """Make a function for twice the ranks of x in draws, less their mean: whole numbers."""
     _, group = np.unique(x, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
@@ -345,7 +345,7 @@ def _centred_ranks(x: np.ndarray) -> _Centred:
 
 
 def _centred_values(x: np.ndarray) -> _Centred:
-    """Numbers x less their mean in a draw: exactly 0 if they are all the same in it."""
+    """Make a function for x less its mean in draws: exactly 0 if all of it is the same there."""
 
     def values(counts: _Counts, one: _Drawn) -> np.ndarray:
         far = x[:, None] - x[one]
@@ -355,7 +355,7 @@ def _centred_values(x: np.ndarray) -> _Centred:
 
 
 def _correlations(counts: _Counts, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """That of each draw from centred numbers; NaN if some are all the same."""
+    """Correlate centred numbers in each draw: NaN where all of x or all of y are equal."""
     weighted = counts * x
     squares = np.einsum("id,id->d", weighted, x) * np.einsum("id,id,id->d", counts, y, y)
     with np.errstate(invalid="ignore"):
@@ -363,22 +363,15 @@ def _correlations(counts: _Counts, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _same_items(first: Score, second: Score) -> None:
-    """Both scores are of one metric, on the same items of one data set."""
+    """Check that both scores are of one metric, on the same items of one data set."""
+    both = "first and second"
     for name in ("task", "metric", "covered", "total"):
         one, other = getattr(first, name), getattr(second, name)
         if one != other:
-            remedy = "compare on the same items: pass vocabulary=common_words(...) for both"
-            _fail("first and second", f"{name} {one!r} and {other!r}", "the same", remedy)
-    for name, one, other in (
-        ("gold scores", first.gold, second.gold),
-        ("subsets", first.parts, second.parts),
-    ):
-        if (one is None) != (other is None) or not np.array_equal(
-            np.asarray(one), np.asarray(other)
-        ):
-            remedy = "pass scores on the same items, in the same order"
-            _fail("first and second", f"different {name}", "the same", remedy)
-
-
-def _fail(name: str, got: str, expected: str, remedy: str) -> NoReturn:
-    raise ValueError(f"{name}: got {got}, expected {expected}; {remedy}.")
+            do = "compare on the same items: pass vocabulary=common_words(...) for both"
+            _checks.fail(both, f"{name} {one!r} and {other!r}", "the same", do)
+    for name in ("gold", "parts"):
+        one, other = (np.asarray(getattr(score, name)) for score in (first, second))
+        if not np.array_equal(one, other):  # None is equal to None alone
+            got = f"different {'gold scores' if name == 'gold' else 'subsets'}"
+            _checks.fail(both, got, "the same", "pass scores on the same items, in the same order")

@@ -1,4 +1,4 @@
-r"""Sentences: what the mean of their words' vectors tells.
+r"""Tasks on sentences ask what the mean of their words' vectors tells.
 
 A sentence is the mean of the vectors of its tokens, its centroid. Tokens without a vector are left
 out; a sentence that has none at all is a vector of zeros. It stays in every score, because every
@@ -10,18 +10,17 @@ embedding meets it. Words are looked up as they stand, else in lower case.
 * `relatedness` (SICK-R, supervised STS-B): the same features; people's scores are classes.
 * `sts` (STS13 to STS16, STS-B): the cosine of the centroids. Nothing is learnt.
 
-The regressions are those of SentEval (`conneau18`), whose features and folds they have, but they
-are solved to the minimum (`classifier`) where SentEval stops early: no learning rate, no batches
-and no rounds, and the same result on every run. The strength of the penalty is chosen among
-`STRENGTHS`, per mean loss. Features are not standardised, so the lengths of dimensions matter, as
-they do in cosines. But all of them are divided by one number, so that the size of an embedding does
-not matter: pairs get centroids whose entries have mean square 1, so that $|u - v|$ and $u \odot v$
-are of one order, and any features get a total variance of 1.
+The regressions have the features and folds of SentEval (`conneau18`), which stops early; here they
+are solved to the minimum (`classifier`), and the result is the same on every run. The strength of
+the penalty is chosen among `STRENGTHS`, per mean loss. Features are not standardised, so the
+lengths of dimensions matter, as they do in cosines. But all are divided by one number, so that the
+size of an embedding does not matter: pairs get centroids whose entries have mean square 1, so that
+$|u - v|$ and $u \odot v$ are of one order, and any features get a total variance of 1.
 """
 
 import warnings
 from collections.abc import Collection, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -29,18 +28,19 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Int
 
 from jaxmeta import _checks
-from jaxmeta.evaluate.classifier import LogisticFits, logistic_regression, probabilities
-from jaxmeta.evaluate.datasets import LabelledSentences, SentencePairs
+from jaxmeta.evaluate.classifier import logistic_regression, probabilities
+from jaxmeta.evaluate.readers import LabelledSentences, SentencePairs
 from jaxmeta.evaluate.scores import (
+    MORE_WORDS,
     Score,
+    accuracy_score,
     correlation_interval,
     correlation_score,
     index_words,
     lookup,
-    proportion_interval,
 )
-from jaxmeta.evaluate.word_similarity import _cosines
-from jaxmeta.files.vectors import as_vectors
+from jaxmeta.evaluate.word_similarity import cosines
+from jaxmeta.files import as_vectors
 from jaxmeta.progress import Progress, silent
 
 __all__ = ["centroids", "entailment", "relatedness", "sentiment", "sts"]
@@ -55,12 +55,12 @@ def centroids(
     *,
     vocabulary: Collection[str] | None = None,
 ) -> tuple[Float[np.ndarray, "m k"], Bool[np.ndarray, " m"]]:
-    r"""Means of the vectors of each sentence's tokens, and whether it has any.
+    r"""Return the mean of the vectors of each sentence's tokens, and whether it has any.
 
     $$c_i = \frac{1}{|T_i|}\sum_{t \in T_i} e_t$$
 
-    over the tokens $T_i$ that have a vector, as often as they occur. A sentence without any is 0.
-    The order of tokens makes no difference, not even by rounding.
+    is over the tokens $T_i$ that have a vector, as often as they occur; 0 if there are none. The
+    order of tokens makes no difference, not even by rounding.
 
     Parameters
     ----------
@@ -83,17 +83,16 @@ def centroids(
     matrix = matrix.astype(np.result_type(matrix.dtype, np.float32), copy=False)
     index = index_words(words, vocabulary)
     row_of = {token: lookup(index, token) for sentence in sentences for token in sentence}
-    columns = np.array([row_of[token] for sentence in sentences for token in sentence], np.int64)
-    lengths = np.array([len(sentence) for sentence in sentences], np.int64)
-    rows = np.repeat(np.arange(len(sentences)), lengths)[columns >= 0]
-    columns = columns[columns >= 0]
+    found = [(i, row_of[token]) for i, sentence in enumerate(sentences) for token in sentence]
+    rows, columns = np.array(found, np.int64).reshape(-1, 2).T
+    rows, columns = rows[columns >= 0], columns[columns >= 0]
     counts = np.bincount(rows, minlength=len(sentences))
     shares = (1 / np.maximum(counts, 1)).astype(matrix.dtype)[rows]
     mean = scipy.sparse.csr_array((shares, (rows, columns)), (len(sentences), len(words)))
-    found = mean @ matrix
-    if not np.isfinite(found).all():
-        _fail("vectors", "NaN or infinity", "finite numbers", "drop such rows")
-    return found, counts > 0
+    centres = mean @ matrix
+    if not np.isfinite(centres).all():
+        _checks.fail("vectors", "NaN or infinity", "finite numbers", "drop such rows")
+    return centres, counts > 0
 
 
 def sentiment(
@@ -105,7 +104,7 @@ def sentiment(
     vocabulary: Collection[str] | None = None,
     progress: Progress | None = None,
 ) -> Score:
-    r"""Accuracy of a logistic regression on centroids, by nested cross-validation.
+    r"""Score a logistic regression on centroids by its accuracy in nested cross-validation.
 
     Each of `folds` stratified folds is predicted from the others. The strength for it is the one
     that predicts best within the others, in `folds` folds again; of equals, the largest. So no
@@ -121,7 +120,7 @@ def sentiment(
     data
         Two classes or more.
     seed
-        For the folds. The same seed gives all embeddings the same.
+        Decides the folds: one seed gives all embeddings the same.
     vocabulary
         Use these words alone.
     progress
@@ -136,7 +135,7 @@ def sentiment(
     >>> print(f"{score.value:.2f} on {score.total} sentences")
     1.00 on 20 sentences
     """
-    labels = _labels(data.name, data.labels)
+    labels = _classes(data.name, data.labels)
     _checks.integer("folds", folds, least=2, most=len(labels), of=data.name)
     shown = progress or silent
     shown(data.name, 0.0)
@@ -145,9 +144,9 @@ def sentiment(
     outer, masks = _nested_folds(labels, folds, np.random.default_rng(seed))
     shown(data.name, 0.1)
     features = _unit_variance(features)
-    fits = _fit(data.name, features, _one_hot(labels), masks.reshape(-1, len(labels)))
-    guesses = np.asarray(probabilities(fits, jnp.asarray(features))).argmax(axis=-1)
-    right = (guesses == labels).reshape(len(STRENGTHS), folds, folds + 1, len(labels))
+    every = masks.reshape(-1, len(labels))
+    chances = _chances(data.name, features, np.eye(labels.max() + 1)[labels], masks=every)
+    right = (chances.argmax(axis=-1) == labels).reshape(len(STRENGTHS), *masks.shape)
     chosen = np.zeros(len(labels), bool)
     for fold in range(folds):
         # Inner fold i is what mask i leaves out of the training part, which is the last mask.
@@ -161,7 +160,7 @@ def sentiment(
 def entailment(
     vectors: Any, data: SentencePairs, *, vocabulary: Collection[str] | None = None
 ) -> Score:
-    r"""Accuracy of a softmax regression on $[|u - v|, u \odot v]$, for pairs with classes.
+    r"""Score a softmax regression on $[|u - v|, u \odot v]$ by its accuracy in classes of pairs.
 
     It is fitted to the part "train", with the strength that is best on "dev", of equals the
     largest, and scored on "test". `covered` counts the pairs of "test" whose sentences both have a
@@ -172,20 +171,20 @@ def entailment(
     """
     name = f"{data.name}-E"
     if data.labels is None:
-        _fail(name, "pairs without classes", "labels", "see relatedness or sts")
-    labels = _labels(name, data.labels)
-    features, known, parts = _pair_features(name, vectors, data, vocabulary)
-    _labels(name, labels[parts["train"]])
-    chances = _fit_part(name, features, _one_hot(labels), parts["train"])
-    right = chances.argmax(axis=-1) == labels
-    best = _best(np.count_nonzero(right & parts["dev"], axis=1))
-    return _accuracy(name, right[best][parts["test"]], known[parts["test"]])
+        _checks.fail(name, "pairs without classes", "labels", "see relatedness or sts")
+    labels = _classes(name, data.labels)
+    features, known, (train, dev, test) = _pair_features(name, vectors, data, vocabulary)
+    _classes(name, labels[train])
+    chances = _chances(name, features, np.eye(labels.max() + 1)[labels], train=train)
+    right = chances[:, 0].argmax(axis=-1) == labels
+    best = _best(np.count_nonzero(right & dev, axis=1))
+    return _accuracy(name, right[best][test], known[test])
 
 
 def relatedness(
     vectors: Any, data: SentencePairs, *, vocabulary: Collection[str] | None = None
 ) -> tuple[Score, Score]:
-    r"""Pearson's and Spearman's correlation of learnt scores with people's.
+    r"""Correlate learnt scores of pairs with people's, by Pearson's and Spearman's correlation.
 
     Scores are classes $r$, the whole numbers from the lowest to the highest in the part "train": 1
     to 5 in SICK, 0 to 5 in STS-B. A score between two of them is both in part, $y = \sum_r r\,t_r$.
@@ -202,25 +201,25 @@ def relatedness(
     `conneau18`.
     """
     name = f"{data.name} supervised" if data.labels is None else f"{data.name}-R"
-    features, _, parts = _pair_features(name, vectors, data, vocabulary)
+    features, _, (train, dev, test) = _pair_features(name, vectors, data, vocabulary)
     gold = _gold(name, data.scores)
-    train = gold[parts["train"]]
-    if (train == train[0]).all():
-        got = f"training scores that are all {train[0]}"
-        _fail(name, got, "different ones", "there is nothing to learn: leave this data set out")
-    levels = np.arange(np.floor(train.min()), np.ceil(train.max()) + 1)
+    if np.ptp(gold[train]) == 0:
+        got, do = f"training scores that are all {gold[train][0]}", "leave this data set out"
+        _checks.fail(name, got, "different ones", f"there is nothing to learn: {do}")
+    levels = np.arange(np.floor(gold[train].min()), np.ceil(gold[train].max()) + 1)
     targets = np.maximum(1 - np.abs(gold[:, None] - levels), 0)
-    targets = targets if len(levels) > 2 else targets[:, 1:]
-    guesses = _fit_part(name, features, targets, parts["train"]) @ levels
-    dev = [_pearson(guess[parts["dev"]], gold[parts["dev"]]) for guess in guesses]
-    guess = guesses[_best(np.array(dev))][parts["test"]]
-    return _correlations(name, guess, gold[parts["test"]])
+    guesses = _chances(name, features, targets, train=train)[:, 0] @ levels
+    values = [
+        np.corrcoef(x[dev], gold[dev])[0, 1] if np.ptp(x[dev]) and np.ptp(gold[dev]) else -1.0
+        for x in guesses
+    ]
+    return _correlations(name, guesses[_best(np.array(values))][test], gold[test])
 
 
 def sts(
     vectors: Any, data: SentencePairs, *, vocabulary: Collection[str] | None = None
 ) -> tuple[Score, ...]:
-    r"""Pearson's and Spearman's correlation of $\cos(u, v)$ with people's scores.
+    r"""Correlate $\cos(u, v)$ with people's scores, by Pearson's and Spearman's correlation.
 
     Of data with the parts "train", "dev" and "test", "test" alone is used. Else parts are subsets:
     correlations are taken in each, and their mean, weighted by the numbers of pairs, is the score
@@ -241,12 +240,12 @@ def sts(
     used = parts == "test" if "test" in data.parts else np.ones(len(parts), bool)
     u, v, known = _pair_centroids(data, vectors, vocabulary)
     _some_known(data.name, known[used])
-    cosines, gold, parts = _cosines(u[used], v[used]), gold[used], parts[used]
+    guess, gold, parts = cosines(u[used], v[used]), gold[used], parts[used]
     names = list(dict.fromkeys(parts.tolist()))
     if len(names) == 1:
-        return _correlations(data.name, cosines, gold)
+        return _correlations(data.name, guess, gold)
     subsets = [
-        _correlations(f"{data.name} {name}", cosines[parts == name], gold[parts == name])
+        _correlations(f"{data.name} {name}", guess[parts == name], gold[parts == name])
         for name in names
     ]
     whole = []
@@ -254,7 +253,7 @@ def sts(
         value = float(np.average([s.value for s in scores], weights=[s.total for s in scores]))
         n, metric = len(gold), scores[0].metric
         interval = correlation_interval(value, n)
-        whole.append(Score(data.name, metric, value, *interval, n, n, cosines, gold, parts))
+        whole.append(Score(data.name, metric, value, *interval, n, n, guess, gold, parts))
     return *whole, *(score for scores in subsets for score in scores)
 
 
@@ -264,7 +263,7 @@ def sts(
 def _pair_centroids(
     data: SentencePairs, vectors: Any, vocabulary: Collection[str] | None
 ) -> tuple[Float[np.ndarray, "m k"], Float[np.ndarray, "m k"], Bool[np.ndarray, " m"]]:
-    """Centroids of first and second sentences, and whether both have a known word."""
+    """Return centroids of first and of second sentences, and whether both have a known word."""
     both, known = centroids(vectors, (*data.first, *data.second), vocabulary=vocabulary)
     half = len(data.first)
     return both[:half], both[half:], known[:half] & known[half:]
@@ -272,16 +271,16 @@ def _pair_centroids(
 
 def _pair_features(
     name: str, vectors: Any, data: SentencePairs, vocabulary: Collection[str] | None
-) -> tuple[Float[np.ndarray, "m f"], Bool[np.ndarray, " m"], dict[str, Bool[np.ndarray, " m"]]]:
-    """Features of pairs, whether both sentences have a known word, and who is in which part."""
-    given = np.array(data.parts)
-    parts = {part: given == part for part in ("train", "dev", "test")}
-    for part, members in parts.items():
+) -> tuple[Float[np.ndarray, "m f"], Bool[np.ndarray, " m"], Bool[np.ndarray, "parts m"]]:
+    """Return features of pairs, whether both sentences have a known word, and who is in a part."""
+    names = "train", "dev", "test"
+    parts = np.array(data.parts) == np.array(names)[:, None]
+    for part, members in zip(names, parts, strict=True):
         if not members.any():
-            remedy = 'use data with the parts "train", "dev" and "test", or see sts'
-            _fail(name, f'no pair in the part "{part}"', "one or more", remedy)
+            do = 'use data with the parts "train", "dev" and "test", or see sts'
+            _checks.fail(name, f'no pair in the part "{part}"', "one or more", do)
     u, v, known = _pair_centroids(data, vectors, vocabulary)
-    for members in parts.values():
+    for members in parts:
         _some_known(name, known[members])
     square = (np.mean(np.square(x, dtype=np.float64)) for x in (u, v))
     size = u.dtype.type(np.sqrt(sum(square) / 2)) or 1
@@ -295,22 +294,22 @@ def _pair_features(
 def _nested_folds(
     labels: Int[np.ndarray, " n"], folds: int, rng: np.random.Generator
 ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, "folds inner n"]]:
-    """The outer fold of each item, and masks: the training part less inner fold i, then whole."""
+    """Return the outer fold of each item, and training parts less inner fold i, and then whole."""
     outer = _stratified(labels, folds, rng)
     masks = np.zeros((folds, folds + 1, len(labels)), bool)
     for fold in range(folds):
         rest = outer != fold
         inner = np.full(len(labels), -1)
         inner[rest] = _stratified(labels[rest], folds, rng)
-        masks[fold, :-1] = rest & (inner != np.arange(folds)[:, None])
-        masks[fold, -1] = rest
+        # No inner fold has the last number, so that the last mask is all of the training part.
+        masks[fold] = rest & (inner != np.arange(folds + 1)[:, None])
     return outer, masks
 
 
 def _stratified(
     labels: Int[np.ndarray, " n"], folds: int, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """A fold for each item: sizes differ by 1 at most, and so do those of each class in them."""
+    """Draw a fold for each item: sizes differ by 1 at most, and so do those of each class."""
     order = rng.permutation(len(labels))
     order = order[np.argsort(labels[order], kind="stable")]
     found = np.empty(len(labels), np.int64)
@@ -318,18 +317,20 @@ def _stratified(
     return found
 
 
-def _fit(
+def _chances(
     name: str,
     features: Float[np.ndarray, "n f"],
     targets: Float[np.ndarray, "n c"],
-    masks: Bool[np.ndarray, "M n"],
-) -> LogisticFits:
-    """The regressions with all strengths, fitted to the rows in each mask."""
-    x = jnp.asarray(features)
-    strengths = jnp.asarray(STRENGTHS, x.dtype)
-    fits = logistic_regression(
-        x, jnp.asarray(targets, x.dtype), jnp.asarray(masks), strengths, tolerance=TOLERANCE
-    )
+    *,
+    train: Bool[np.ndarray, " n"] | slice = slice(None),
+    masks: Bool[np.ndarray, "M m"] | None = None,
+) -> Float[np.ndarray, "L M n c"]:
+    """Fit the regressions to `train`, or masks of it, and return what they say of all rows."""
+    x = jnp.asarray(features[train])
+    wanted = (targets if targets.shape[1] > 2 else targets[:, 1:])[train]
+    masks = np.ones((1, len(x)), bool) if masks is None else masks
+    y, strengths = (jnp.asarray(given, x.dtype) for given in (wanted, STRENGTHS))
+    fits = logistic_regression(x, y, jnp.asarray(masks), strengths, tolerance=TOLERANCE)
     worst = float(jnp.max(fits.gradient_norms))
     if not worst <= TOLERANCE:
         warnings.warn(
@@ -338,35 +339,17 @@ def _fit(
             RuntimeWarning,
             stacklevel=3,
         )
-    return fits
-
-
-def _fit_part(
-    name: str,
-    features: Float[np.ndarray, "n f"],
-    targets: Float[np.ndarray, "n c"],
-    members: Bool[np.ndarray, " n"],
-) -> Float[np.ndarray, "L n classes"]:
-    """What the regressions with all strengths, fitted to the members, say of all rows."""
-    everyone = np.ones((1, np.count_nonzero(members)), bool)
-    fits = _fit(name, features[members], targets[members], everyone)
-    return np.asarray(probabilities(fits, jnp.asarray(features)))[:, 0]
-
-
-def _one_hot(labels: Int[np.ndarray, " n"]) -> Float[np.ndarray, "n c"]:
-    """Targets: one column for two classes."""
-    targets = np.eye(labels.max() + 1)[labels]
-    return targets if targets.shape[1] > 2 else targets[:, 1:]
+    return np.asarray(probabilities(fits, jnp.asarray(features)))
 
 
 def _unit_variance(features: Float[np.ndarray, "n f"]) -> Float[np.ndarray, "n f"]:
-    """All divided by one number, so that strengths mean the same for all embeddings."""
+    """Divide all by one number, so that strengths mean the same for all embeddings."""
     size = np.sqrt(np.sum(np.var(features, axis=0, dtype=np.float64)))
     return features / (features.dtype.type(size) or 1)
 
 
 def _best(values: np.ndarray) -> int:
-    """Of the strengths, the one of the highest value; of equals, the largest strength."""
+    """Return which strength has the highest value, of equals the largest strength."""
     return int(len(values) - 1 - np.argmax(values[::-1]))
 
 
@@ -374,9 +357,7 @@ def _best(values: np.ndarray) -> int:
 
 
 def _accuracy(name: str, right: Bool[np.ndarray, " n"], known: Bool[np.ndarray, " n"]) -> Score:
-    hits, n = int(right.sum()), len(right)
-    interval = proportion_interval(hits, n)
-    return Score(name, "accuracy", hits / n, *interval, int(known.sum()), n, right)
+    return accuracy_score(right, task=name, total=len(right))._replace(covered=int(known.sum()))
 
 
 def _correlations(
@@ -389,39 +370,28 @@ def _correlations(
     return pearson, spearman
 
 
-def _pearson(x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> float:
-    """The correlation, -1 if there is none."""
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return -1.0
-    return float(np.corrcoef(x, y)[0, 1])
-
-
 # Checks
 
 
-def _labels(name: str, labels: np.ndarray) -> Int[np.ndarray, " n"]:
+def _classes(name: str, labels: np.ndarray) -> Int[np.ndarray, " n"]:
     labels = np.asarray(labels)
     if labels.dtype.kind not in "iu" or labels.min(initial=0) < 0:
         got = f"labels of dtype {labels.dtype} from {labels.min(initial=0)}"
-        _fail(name, got, "integers from 0", "number the classes")
+        _checks.fail(name, got, "integers from 0", "number the classes")
     if len(np.unique(labels)) < 2:
-        remedy = "there is nothing to learn: check the file, or leave this data set out"
-        _fail(name, f"{len(np.unique(labels))} class", "two or more", remedy)
+        do = "there is nothing to learn: check the file, or leave this data set out"
+        _checks.fail(name, f"{len(np.unique(labels))} class", "two or more", do)
     return labels.astype(np.int64)
 
 
 def _gold(name: str, scores: np.ndarray) -> Float[np.ndarray, " n"]:
     gold = np.asarray(scores, np.float64)
     if not np.isfinite(gold).all():
-        _fail(name, "scores with NaN or infinity", "finite numbers", "drop pairs without a score")
+        do = "drop pairs without a score"
+        _checks.fail(name, "scores with NaN or infinity", "finite numbers", do)
     return gold
 
 
 def _some_known(name: str, known: Bool[np.ndarray, " n"]) -> None:
     if not known.any():
-        remedy = "use vectors with more of its words, or a larger vocabulary"
-        _fail(name, "no sentence with a known word", "one or more", remedy)
-
-
-def _fail(name: str, got: str, expected: str, remedy: str) -> NoReturn:
-    raise ValueError(f"{name}: got {got}, expected {expected}; {remedy}.")
+        _checks.fail(name, "no sentence with a known word", "one or more", MORE_WORDS)

@@ -1,4 +1,4 @@
-r"""Part-of-speech tagging: how much vectors tell of the class of a word in its sentence.
+r"""Part-of-speech tagging shows how much vectors tell of the class of a word in its sentence.
 
 A tagger reads sentences from left to right. Word vectors $x_t$ go into an LSTM,
 
@@ -29,7 +29,7 @@ come. What batches hold is fixed; the key decides in which order they come in an
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -39,9 +39,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from jaxmeta import _checks
-from jaxmeta.evaluate.datasets import TaggedText
+from jaxmeta.evaluate.readers import TaggedText
 from jaxmeta.evaluate.scores import Score, accuracy_score, index_words, lookup
-from jaxmeta.files.vectors import as_vectors
+from jaxmeta.files import as_vectors
 from jaxmeta.linalg import matmul
 from jaxmeta.progress import Progress, silent
 
@@ -63,7 +63,7 @@ def tagging(
     rate: float = 1e-2,
     progress: Progress | None = None,
 ) -> Score:
-    r"""Accuracy of an LSTM tagger over the tokens of the test part.
+    r"""Score an LSTM tagger by its accuracy over the tokens of the test part.
 
     All test tokens are scored, and `items` says of each, in order, whether it is right; `covered`
     counts those whose word has a vector. A tag that the training part lacks is never right. Words
@@ -72,9 +72,9 @@ def tagging(
     Parameters
     ----------
     vectors
-        What `as_vectors` takes. Computed is in their dtype, float16 in float32.
+        What `as_vectors` takes. The tagger computes in their dtype, or in float32 for float16.
     key
-        Draws the first weights and the order of the batches: the same key gives the same.
+        Draws the first weights and the order of the batches: the same key gives the same score.
     tune
         Whether vectors are trained too, or stay as they are.
     vocabulary
@@ -92,7 +92,7 @@ def tagging(
     as many as tokens, and $24u^2$ for each token. References: `hochreiter97`, `kingma15`.
 
     >>> import jax
-    >>> from jaxmeta.evaluate.datasets import TaggedText
+    >>> from jaxmeta.evaluate import TaggedText
     >>> sentences = ((("a", "D"), ("cat", "N")), (("cats", "N"), ("sleep", "V")))
     >>> vectors = {"a": [1.0, 0.0], "cat": [0.0, 1.0], "cats": [0.1, 0.9], "sleep": [-1.0, 0.0]}
     >>> score = tagging(vectors, TaggedText("toy", sentences, sentences), key=jax.random.key(0))
@@ -105,7 +105,8 @@ def tagging(
     parts = [[s for s in part if s] for part in (text.train, text.test)]
     for name, part in zip(("train", "test"), parts, strict=True):
         if not part:
-            _fail(f"{text.name}.{name}", "no tokens", "sentences", "pass both parts of a data set")
+            do = "pass both parts of a data set"
+            _checks.fail(f"{text.name}.{name}", "no tokens", "sentences", do)
     words, matrix = as_vectors(vectors)
     index = index_words(words, vocabulary)
     rows = [np.array([lookup(index, word) for s in part for word, _ in s]) for part in parts]
@@ -113,43 +114,39 @@ def tagging(
     used = used[used >= 0]
     if not (rows[0] >= 0).any():
         got = f"no word of the training part of {text.name}"
-        _fail("vectors", got, "some of its words", "check language, case and vocabulary")
+        _checks.fail("vectors", got, "some of its words", "check language, case and vocabulary")
     table = _scaled(matrix[used], [words[row] for row in used])
     tags = {tag: i for i, tag in enumerate(sorted({tag for s in parts[0] for _, tag in s}))}
     width = max(len(s) for part in parts for s in part)
-    batches, places, gold = [], [], []
-    for part, own in zip(parts, rows, strict=True):
+
+    def packed(part, own):
         place = np.where(own < 0, -1, np.searchsorted(used, own))
-        gold.append(np.array([tags.get(tag, -1) for s in part for _, tag in s]))
-        packed = _batches([len(s) for s in part], place, gold[-1], width=width, batch=batch)
-        batches.append(packed[0])
-        places.append(packed[1])
-    tagger, loss = _train(
-        table, batches[0], key, len(tags), tune, units, epochs, rate, progress or silent
-    )
+        gold = np.array([tags.get(tag, -1) for s in part for _, tag in s])
+        lengths = [len(s) for s in part]
+        return *_batches(lengths, place, gold, width=width, batch=batch), gold
+
+    (train, *_), (test, places, gold) = map(packed, parts, rows)
+    shown = progress or silent
+    tagger, loss = _train(table, train, key, len(tags), tune, units, epochs, rate, shown)
     if not math.isfinite(loss):
         got = f"{rate}, with which the loss became {loss}"
-        _fail("rate", got, "one that keeps it finite", "pass a smaller one")
-    found = np.asarray(_predict(tagger, None if tune else table, batches[1]))
-    right = found.transpose(2, 0, 1).ravel()[places[1]] == gold[1]
+        _checks.fail("rate", got, "one that keeps it finite", "pass a smaller one")
+    found = np.asarray(_predict(tagger, None if tune else table, test))
+    right = found.transpose(2, 0, 1).ravel()[places] == gold
     score = accuracy_score(right, task=text.name, total=len(right))
     return score._replace(covered=int((rows[1] >= 0).sum()))
 
 
-def _fail(name: str, got: str, expected: str, remedy: str) -> NoReturn:
-    raise ValueError(f"{name}: got {got}, expected {expected}; {remedy}.")
-
-
 def _scaled(matrix: Float[np.ndarray, "n k"], words: Sequence[str]) -> Float[Array, "n k"]:
-    """Rows times one number, with a root mean square length of sqrt(k)."""
+    """Multiply rows by one number, so that their root mean square length is sqrt(k)."""
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         got = f"NaN or infinity for {words[int(np.argmin(finite))]!r}"
-        _fail("vectors", got, "finite numbers", "drop such words")
+        _checks.fail("vectors", got, "finite numbers", "drop such words")
     largest = np.abs(matrix).max()
     if largest == 0:
         got = "zeros for all words of the text"
-        _fail("vectors", got, "other vectors", "check where they come from")
+        _checks.fail("vectors", got, "other vectors", "check where they come from")
     dtype = np.promote_types(matrix.dtype, np.float32)
     matrix = matrix.astype(dtype) / dtype.type(largest)  # or squares may overflow
     rms = np.sqrt(np.mean(matrix**2, dtype=np.float64))
@@ -160,16 +157,16 @@ def _scaled(matrix: Float[np.ndarray, "n k"], words: Sequence[str]) -> Float[Arr
 
 
 class _Batches(NamedTuple):
-    """Sentences in rows of one length, for a scan: batches, then time, then the rows of a batch."""
+    """Sentences stand in rows of one length, for a scan: batches, time, then rows of a batch."""
 
     words: Int[Array, "batches width batch"]
-    """Places in `used`; one beyond its end, for words without a vector and where there is none."""
+    """Places in `used`; one beyond its end for words without a vector, and where no word is."""
     starts: Bool[Array, "batches width batch"]
     """Whether a sentence starts."""
     tags: Int[Array, "batches width batch"]
-    """-1, where there is none."""
+    """The numbers of tags; -1 where no token is."""
     used: Int[Array, "batches most"]
-    """Rows of the table; beyond its end, where a batch has fewer words than another."""
+    """Rows of the table; beyond its end where a batch has fewer words than another."""
 
 
 def _batches(
@@ -180,7 +177,7 @@ def _batches(
     width: int,
     batch: int,
 ) -> tuple[_Batches, Int[np.ndarray, " tokens"]]:
-    """Batches of sentences, and where each token is in their rows, laid end to end."""
+    """Return batches of sentences, and where each token is in their rows, laid end to end."""
     starts, count = _pack(lengths, width)
     before = np.cumsum(lengths) - lengths
     places = np.repeat(starts - before, lengths) + np.arange(len(rows))
@@ -201,20 +198,16 @@ def _batches(
     for i, (own, among) in enumerate(zip(words, lists, strict=True)):
         used[i, : len(among)] = among
         local[i][own >= 0] = np.searchsorted(among, own[own >= 0])
+    tags = fill(places, tags, -1).astype(np.int32)
+    packed = local.astype(np.int32), fill(starts, True, False), tags, used.astype(np.int32)
     # device_put, unlike jnp.asarray, compiles nothing for a new shape.
-    packed = _Batches(
-        jax.device_put(local.astype(np.int32)),
-        jax.device_put(fill(starts, True, False)),
-        jax.device_put(fill(places, tags, -1).astype(np.int32)),
-        jax.device_put(used.astype(np.int32)),
-    )
-    return packed, places
+    return _Batches(*jax.device_put(packed)), places
 
 
 def _pack(lengths: Sequence[int], width: int) -> tuple[Int[np.ndarray, " sentences"], int]:
-    """Where each sentence starts in rows laid end to end, and the number of rows.
+    """Return where each sentence starts in rows laid end to end, and the number of rows.
 
-    The longest first, each where it leaves the least room. No sentence goes over the end of a row.
+    The longest comes first, each goes where it leaves the least room, and none over a row's end.
     """
     starts = np.empty(len(lengths), np.int64)
     with_room: list[list[int]] = [[] for _ in range(width + 1)]
@@ -222,10 +215,8 @@ def _pack(lengths: Sequence[int], width: int) -> tuple[Int[np.ndarray, " sentenc
     for s in np.argsort(-np.asarray(lengths), kind="stable"):
         length = lengths[s]
         room = next((room for room in range(length, width) if with_room[room]), width)
-        if room < width:
-            row = with_room[room].pop()
-        else:
-            row, count = count, count + 1
+        row = with_room[room].pop() if room < width else count
+        count = max(count, row + 1)
         starts[s] = row * width + width - room
         with_room[room - length].append(row)
     return starts, count
@@ -235,12 +226,12 @@ def _pack(lengths: Sequence[int], width: int) -> tuple[Int[np.ndarray, " sentenc
 
 
 class _Tagger(NamedTuple):
-    """Its parameters."""
+    """The parameters of a tagger."""
 
     table: Float[Array, "n k"] | None
-    """Vectors, if they are trained."""
+    """The vectors, if they are trained."""
     unknown: Float[Array, " k"]
-    """That of words without one."""
+    """The vector of words without one."""
     kernel: Float[Array, "k gates"]
     recurrent: Float[Array, "units gates"]
     bias: Float[Array, " gates"]
@@ -253,7 +244,7 @@ def _lstm(
     recurrent: Float[Array, "units gates"],
     starts: Bool[Array, "width batch"],
 ) -> Float[Array, "width batch units"]:
-    """States h of an LSTM, from 0 where a sentence starts; gates are in the order i, f, g, o."""
+    """Return the states h of an LSTM, 0 before a sentence; gates are in the order i, f, g, o."""
 
     def step(carry, here):
         x, start = here
@@ -268,9 +259,9 @@ def _lstm(
 
 
 def _scores(tagger: _Tagger, rows: Any, words: Array, starts: Array) -> Array:
-    """Of all tags for each token of a batch, from `rows`, the vectors of its words.
+    """Score all tags for each token of a batch from `rows`, the vectors of its words.
 
-    They are those in the tagger, if None.
+    If `rows` is None, they are in the tagger.
     """
     rows = tagger.table if rows is None else rows
     # Apart from the others, or frozen vectors would get gradients too, only to be dropped.
@@ -282,7 +273,7 @@ def _scores(tagger: _Tagger, rows: Any, words: Array, starts: Array) -> Array:
 
 
 def _loss(tagger: _Tagger, rows: Any, words: Array, starts: Array, tags: Array) -> Array:
-    """Mean cross entropy of the tokens of a batch. Arguments as of `_scores`."""
+    """Return the mean cross entropy of the tokens of a batch; arguments are those of `_scores`."""
     scores = _scores(tagger, rows, words, starts)
     chosen = jnp.take_along_axis(scores, jnp.maximum(tags, 0)[:, :, None], axis=2)[:, :, 0]
     real = tags >= 0
@@ -301,7 +292,7 @@ def _train(
     rate: float,
     progress: Progress,
 ) -> tuple[_Tagger, float]:
-    """A trained tagger, and the mean loss of the batches of the last epoch."""
+    """Train a tagger, and return it with the mean loss of the batches of the last epoch."""
     state = _start(key, table, tags=tags, units=units, tune=tune)
     frozen = None if tune else table
     total, loss = epochs * batches.used.shape[0], math.nan
@@ -314,7 +305,7 @@ def _train(
 
 @jax.jit(static_argnames=("tags", "units", "tune"))
 def _start(key, table, *, tags, units, tune):
-    """The tagger before the first step, and Adam's state."""
+    """Return the tagger before the first step, and Adam's state."""
     k, dtype = table.shape[1], table.dtype
     shapes = [(k, 4 * units), (units, 4 * units), (units, tags)]
     ends = np.cumsum([math.prod(shape) for shape in shapes])
@@ -339,14 +330,14 @@ def _adam(rate: Array, total: Any) -> optax.GradientTransformation:
 
 @jax.jit(donate_argnums=(0, 1))
 def _epoch(tagger, adam, frozen, batches, key, epoch, rate, total):
-    """One pass over the batches; the tagger, Adam's state and the mean loss after it."""
+    """Pass over the batches once, and return the tagger, Adam's state and the mean loss."""
     dtype = tagger.kernel.dtype
     optimiser = _adam(jnp.asarray(rate, dtype), jnp.asarray(total, dtype))
     order = jax.random.permutation(jax.random.fold_in(key, epoch), batches.used.shape[0])
 
     def step(carry, i):
         words, starts, tags, used = (x[i] for x in batches)
-        # Of what is trained, and its moments: only the vectors of this batch.
+        # Only the vectors of this batch, and their moments, take part in the step.
         tagger, adam = _map_taggers(lambda t: t._replace(table=_rows(t.table, used)), carry)
         loss, gradient = jax.value_and_grad(_loss)(tagger, _rows(frozen, used), words, starts, tags)
         with jax.numpy_dtype_promotion("standard"):  # optax relies on it
@@ -365,24 +356,23 @@ def _epoch(tagger, adam, frozen, batches, key, epoch, rate, total):
 
 
 def _map_taggers(function: Any, tree: T, *others: T) -> T:
-    """`function` of each tagger in a tree, such as Adam's moments; what else it has stays."""
-
-    def is_one(x):
-        return isinstance(x, _Tagger)
-
+    """Apply `function` to each tagger in a tree, such as Adam's moments; what else it has stays."""
     return jax.tree.map(
-        lambda x, *rest: function(x, *rest) if is_one(x) else x, tree, *others, is_leaf=is_one
+        lambda x, *rest: function(x, *rest) if isinstance(x, _Tagger) else x,
+        tree,
+        *others,
+        is_leaf=lambda x: isinstance(x, _Tagger),
     )
 
 
 def _rows(table: Array | None, used: Array) -> Array | None:
-    """Rows of a table, if there is one; that of the last for those beyond its end."""
+    """Return rows of a table, if there is one; the last row for those beyond its end."""
     return None if table is None else table.at[used].get(mode="clip")
 
 
 @jax.jit
 def _predict(tagger, frozen, batches):
-    """The tag with the highest score for each token."""
+    """Return the tag with the highest score for each token."""
 
     def one(here):
         own = tagger._replace(table=_rows(tagger.table, here.used))

@@ -1,23 +1,23 @@
-r"""Word similarity: whether cosines rank pairs of words as people do."""
+"""Word similarity says whether cosines rank pairs of words as people do."""
 
-import functools
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from jaxmeta.evaluate.datasets import WordPairs
+from jaxmeta import _checks
+from jaxmeta.evaluate.readers import WordPairs
 from jaxmeta.evaluate.scores import Score, correlation_score, index_words, lookup
-from jaxmeta.files.vectors import as_vectors
+from jaxmeta.files import as_vectors
 
-__all__ = ["common_words", "similarity"]
+__all__ = ["common_words", "cosines", "similarity"]
 
 
 def similarity(
     vectors: Any, pairs: WordPairs, *, vocabulary: Collection[str] | None = None
 ) -> Score:
-    r"""Spearman's correlation of $\cos(u, v)$ with what people say, over the pairs of words.
+    r"""Correlate $\cos(u, v)$ with what people say, over pairs of words: Spearman's correlation.
 
     Words are looked up as they stand, else in lower case. Pairs with a word that is missing are
     left out, and `covered` counts the rest. A vector of zeros has cosine 0 with all. A pair that
@@ -43,30 +43,28 @@ def similarity(
     """
     words, matrix = as_vectors(vectors)
     index = index_words(words, vocabulary)
-    columns = [[lookup(index, word) for word in side] for side in (pairs.first, pairs.second)]
-    rows = np.array(columns, np.int64)
+    sides = pairs.first, pairs.second
+    rows = np.array([[lookup(index, word) for word in side] for side in sides], np.int64)
     covered = np.all(rows >= 0, axis=0)
     first, second = rows[:, covered]
     gold = np.asarray(pairs.scores, np.float64)[covered]
-    cosines = _cosines(matrix[first], matrix[second])
-    return correlation_score(cosines, gold, task=pairs.name, total=len(pairs.scores))
+    found = cosines(matrix[first], matrix[second])
+    return correlation_score(found, gold, task=pairs.name, total=len(pairs.scores))
 
 
 def common_words(*vectors: Any) -> frozenset[str]:
-    """Words that all the embeddings have, each of them something that `as_vectors` takes.
+    """Return the words that all embeddings have, each of them something that `as_vectors` takes.
 
     >>> sorted(common_words({"a": [1.0], "b": [2.0]}, {"b": [0.0], "c": [1.0]}))
     ['b']
     """
     if not vectors:
-        raise ValueError("vectors: got none, expected one or more; pass the embeddings to compare.")
-    return functools.reduce(
-        frozenset.intersection, (frozenset(as_vectors(given).words) for given in vectors)
-    )
+        _checks.fail("vectors", "none", "one or more", "pass the embeddings to compare")
+    return frozenset.intersection(*(frozenset(as_vectors(given).words) for given in vectors))
 
 
-def _cosines(u: Float[np.ndarray, "p k"], v: Float[np.ndarray, "p k"]) -> Float[np.ndarray, " p"]:
-    """Cosines of rows, 0 if one has length 0, and exactly 1 if they are equal."""
+def cosines(u: Float[np.ndarray, "p k"], v: Float[np.ndarray, "p k"]) -> Float[np.ndarray, " p"]:
+    """Cosines of rows: 0 if one has length 0, and exactly 1 if the two are equal."""
     u, v = _scaled(u), _scaled(v)
     # The root of a square is exact, the product of two roots is not.
     lengths = np.sqrt(np.einsum("pk,pk->p", u, u) * np.einsum("pk,pk->p", v, v))

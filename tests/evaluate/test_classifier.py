@@ -263,6 +263,7 @@ def test_inverse_root_by_halves(rng, monkeypatch, m):
     np.testing.assert_allclose(identity, np.eye(m), atol=64 * EPS * m * values[-1] / values[0])
 
 
+@pytest.mark.one_leg
 def test_again_without_compilation_and_the_same(rng, compilations):
     x, t = problem(rng)
     masks = np.ones((2, 120), bool)
@@ -274,6 +275,7 @@ def test_again_without_compilation_and_the_same(rng, compilations):
     jax.tree.map(np.testing.assert_array_equal, first, again)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -7,6 +7,7 @@ import pytest
 
 from jaxmeta.evaluate import DATASETS, SIMILARITY, TASKS, MissingData, evaluate, load, similarity
 
+pytestmark = pytest.mark.one_leg  # word similarity has no arrays of JAX
 needs_data = pytest.mark.skipif(
     "JAXMETA_DATA" not in os.environ, reason="JAXMETA_DATA names no folder with data sets"
 )

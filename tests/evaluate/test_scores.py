@@ -3,7 +3,6 @@
 import time
 
 import hypothesis.strategies as st
-import jax
 import numpy as np
 import pytest
 import scipy.stats
@@ -23,9 +22,7 @@ from jaxmeta.evaluate.scores import (
     proportion_interval,
 )
 
-pytestmark = pytest.mark.skipif(
-    jax.config.jax_enable_x64, reason="no arrays of JAX here; the 32-bit leg runs these"
-)
+pytestmark = pytest.mark.one_leg  # no arrays of JAX here
 
 
 def correlation(items, gold, metric="spearman", task="x", total=None):

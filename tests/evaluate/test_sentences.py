@@ -10,7 +10,8 @@ import scipy.stats
 from helpers import DTYPE, EPS
 
 from jaxmeta.evaluate import sentences as module
-from jaxmeta.evaluate.datasets import LabelledSentences, SentencePairs, load
+from jaxmeta.evaluate.datasets import load
+from jaxmeta.evaluate.readers import LabelledSentences, SentencePairs
 from jaxmeta.evaluate.scores import correlation_interval, proportion_interval
 from jaxmeta.evaluate.sentences import centroids, entailment, relatedness, sentiment, sts
 from jaxmeta.files.vectors import Vectors, read_vectors
@@ -67,6 +68,7 @@ def test_the_order_of_tokens_does_not_matter(rng, vectors):
     np.testing.assert_array_equal(matrix, matrix[[0, 0, 0]])
 
 
+@pytest.mark.one_leg
 def test_centroids_of_cased_words_and_a_vocabulary():
     vectors = Vectors(("us", "US", "paris"), np.array([[1.0], [2.0], [4.0]]))
     sentences = [("US",), ("Us",), ("Paris", "us")]
@@ -77,6 +79,7 @@ def test_centroids_of_cased_words_and_a_vocabulary():
     np.testing.assert_array_equal(known, [True, False, False])
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(
     ("given", "expected"),
     [(np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64)],
@@ -86,6 +89,7 @@ def test_the_dtype_of_centroids(given, expected):
     assert matrix.dtype == expected
 
 
+@pytest.mark.one_leg
 def test_vectors_with_nan():
     vectors = {"a": np.array([np.nan]), "b": np.array([1.0])}
     assert centroids(vectors, [("b",)])[0] == 1
@@ -96,6 +100,7 @@ def test_vectors_with_nan():
 # Sentiment
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("folds", [2, 5])
 def test_nested_folds(rng, folds):
     labels = rng.permutation(np.repeat([0, 1, 2], [50, 31, 7]))
@@ -180,6 +185,7 @@ def test_sentiment_of_one_dimension_that_says_nothing(rng):
     np.testing.assert_array_equal(score.items, data.labels == 1)
 
 
+@pytest.mark.one_leg
 def test_unfinished_fits_are_reported(rng, vectors, monkeypatch):
     few = functools.partial(module.logistic_regression, steps=1)
     monkeypatch.setattr(module, "logistic_regression", few)
@@ -189,6 +195,7 @@ def test_unfinished_fits_are_reported(rng, vectors, monkeypatch):
         entailment(vectors, judgements(rng, vectors))
 
 
+@pytest.mark.one_leg
 def test_progress_of_sentiment(rng, vectors):
     seen = []
     sentiment(vectors, opinions(rng, vectors), seed=0, progress=lambda *report: seen.append(report))
@@ -353,6 +360,7 @@ def one_part(data, part):
     return data._replace(parts=(part,) * len(data.parts))
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -416,7 +424,7 @@ def one_known(data):
     return data._replace(first=(("w1",),) * len(data.first), second=(("w1",),) * len(data.first))
 
 
-# Real data: word2vec of 26,000 words, with what SentEval reports for all of them in mind
+# Real data: word2vec of 26,000 words, float32, with what SentEval reports for all of them in mind
 
 
 @pytest.fixture(scope="module")
@@ -427,6 +435,7 @@ def word2vec():
     return read_vectors(folder / "vectors" / "googlenews-26k-300d.bin")
 
 
+@pytest.mark.one_leg
 def test_sentiment_of_reviews(word2vec):
     score = sentiment(word2vec, load("CR"), seed=0)
     assert score.total == 3775
@@ -434,6 +443,7 @@ def test_sentiment_of_reviews(word2vec):
     assert 0.77 < score.value < 0.82
 
 
+@pytest.mark.one_leg
 def test_entailment_and_relatedness_of_sick(word2vec):
     data, word2vec = load("SICK"), Vectors(word2vec.words, word2vec.matrix[:, :100])
     score = entailment(word2vec, data)
@@ -445,6 +455,7 @@ def test_entailment_and_relatedness_of_sick(word2vec):
     assert 0.63 < spearman.value < 0.71
 
 
+@pytest.mark.one_leg
 def test_similarity_of_sentences(word2vec):
     pearson, spearman = sts(word2vec, load("STS-B"))
     assert (pearson.task, pearson.total) == ("STS-B", 1379)

@@ -7,13 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import DTYPE, EPS, IN_64_BIT, assert_close, assert_trees_close, cast, exactly, rounded
+from helpers import DTYPE, EPS, assert_close, assert_trees_close, cast, exactly, rounded
 from hypothesis import given
 from hypothesis import strategies as st
 from jax.test_util import check_grads
 
 from jaxmeta.evaluate import taggers as module
-from jaxmeta.evaluate.datasets import TaggedText, load
+from jaxmeta.evaluate.datasets import load
+from jaxmeta.evaluate.readers import TaggedText
 from jaxmeta.evaluate.scores import proportion_interval
 from jaxmeta.evaluate.taggers import tagging
 from jaxmeta.files.vectors import Vectors, read_vectors
@@ -125,7 +126,6 @@ def test_padding_has_no_influence(rng):
         assert_trees_close(found, loss_and_gradient(tagger, *loose), scale=10)
 
 
-@pytest.mark.skipif(not IN_64_BIT, reason="differences of losses need the digits")
 def test_gradient_of_the_loss(rng):
     table = cast(rng.normal(size=(WORDS, K)))
     tagger = module._Tagger(None, **cast(random_tagger(rng)))
@@ -156,6 +156,7 @@ def test_unknown_words_share_a_vector(rng):
 # Batches
 
 
+@pytest.mark.one_leg
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(0, 5), st.integers(1, 6))
 def test_batches_hold_every_token_once(lengths, more, batch):
     width, tokens = max(lengths) + more, sum(lengths)
@@ -186,6 +187,7 @@ def test_batches_hold_every_token_once(lengths, more, batch):
         assert len(np.unique(real)) == len(real)
 
 
+@pytest.mark.one_leg
 def test_rows_are_full():
     starts, count = module._pack([3, 5, 2, 4, 1], 5)
     assert count == 3
@@ -221,6 +223,7 @@ def test_a_toy_language_is_learnt(rng):
     assert score.items.dtype == bool
 
 
+@pytest.mark.one_leg
 def test_items_are_in_the_order_of_the_text(rng):
     """Tags that training lacks are wrong, wherever they come, and no others are."""
     text, vectors = toy_text(rng)
@@ -232,6 +235,7 @@ def test_items_are_in_the_order_of_the_text(rng):
     assert score.value == np.mean(~spoilt)
 
 
+@pytest.mark.one_leg
 def test_words_without_a_vector(rng):
     """They are scored and not covered; `vocabulary` makes more of them; case falls back."""
     text, (words, matrix) = toy_text(rng)
@@ -246,6 +250,7 @@ def test_words_without_a_vector(rng):
     assert kept[:7] == fewer[:7]
 
 
+@pytest.mark.one_leg
 def test_empty_sentences_do_not_matter(rng):
     text, vectors = toy_text(rng)
     settings = {"key": KEY, "epochs": 2, **SMALL}
@@ -258,6 +263,7 @@ def same(score, other):
     assert score[:7] == other[:7]
 
 
+@pytest.mark.one_leg
 def test_key_decides(rng, compilations):
     """One program for all keys, values, rates and numbers of epochs."""
     text, (words, matrix) = toy_text(rng)
@@ -362,6 +368,7 @@ def test_tuning_helps_where_vectors_say_nothing(rng):
     assert tuned.value > 0.95
 
 
+@pytest.mark.one_leg
 def test_progress(rng):
     text, vectors = toy_text(rng)
     calls = []
@@ -369,6 +376,7 @@ def test_progress(rng):
     assert calls == [("tagging", f) for f in (0.25, 0.5, 0.75, 1.0)]
 
 
+@pytest.mark.one_leg
 def test_bad_calls(rng, hooked):
     text, (words, matrix) = toy_text(rng)
 
@@ -396,9 +404,10 @@ def test_bad_calls(rng, hooked):
 # Real text
 
 
+@pytest.mark.one_leg
 @pytest.mark.skipif("JAXMETA_DATA" not in os.environ, reason="JAXMETA_DATA names no folder of data")
 def test_english():
-    """A few hundred sentences: far above the share of the most frequent tag."""
+    """A few hundred sentences, float32: far above the share of the most frequent tag."""
     whole = load("CoNLL-2000")
     text = whole._replace(train=whole.train[:800], test=whole.test[:200])
     seen = {word for part in text[1:] for s in part for word, _ in s}

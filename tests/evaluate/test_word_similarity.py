@@ -4,21 +4,18 @@ import os
 import pathlib
 
 import hypothesis.strategies as st
-import jax
 import numpy as np
 import pytest
 import scipy.spatial.distance
 import scipy.stats
 from hypothesis import given
 
-from jaxmeta.evaluate.datasets import WordPairs
+from jaxmeta.evaluate.readers import WordPairs
 from jaxmeta.evaluate.scores import correlation_interval
 from jaxmeta.evaluate.word_similarity import common_words, similarity
 from jaxmeta.files.vectors import Vectors, read_vectors, to_gensim
 
-pytestmark = pytest.mark.skipif(
-    jax.config.jax_enable_x64, reason="no arrays of JAX here; the 32-bit leg runs these"
-)
+pytestmark = pytest.mark.one_leg  # no arrays of JAX here
 
 
 def pairs_of(rows, scores, words, name="toy"):

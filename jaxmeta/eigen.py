@@ -1,23 +1,22 @@
 r"""Leading eigenpairs of a large symmetric matrix that is only ever multiplied with.
 
-A signal of 20,000 words has a bulk of noise, and the eigenvalues that one wants last lie right
-above it, close together and of both signs: not their number is what makes them hard but the bulk
-beside them. The method has two parts, both block Lanczos with full reorthogonalisation, so that
-nearly all work is in products of matrices:
+The last eigenvalues that are wanted of a signal are hard to find: they lie right above a bulk of
+noise, close together and of both signs. The method has two parts, both block Lanczos with full
+reorthogonalisation, so that nearly all work is in products of matrices:
 
-* **A survey**: a few steps from a random block. It finds the largest eigenvalues, and by Gauss
+* **A survey** takes a few steps from a random block. It finds the largest eigenvalues, and by Gauss
   quadrature the density of all others (`eigenvalue_density`).
-* **A filter**: the density tells the level $a$ that half as many eigenvalues again exceed as are
-  wanted. The cubic Chebyshev polynomial $p(x) = 4(x/a)^3 - 3x/a$ keeps what is below $a$ within
+* **A filter** takes the level $a$ that 1.5 times as many eigenvalues exceed as are wanted, by the
+  density. The cubic Chebyshev polynomial $p(x) = 4(x/a)^3 - 3x/a$ keeps what is below $a$ within
   $[-1, 1]$ and lifts what is above, signs kept. Lanczos on $p(A)$ needs about as many products as
-  on $A$, but less than half the basis, and orthogonalising costs the square of that. What the
-  survey has found is left out: cubes of the largest eigenvalues would drown the others.
+  on $A$, but less than half the basis, and orthogonalising costs the square of that. Eigenpairs
+  of the survey are left out: cubes of the largest eigenvalues would drown the others.
 
-The loop runs on the host, because it looks at residuals; a step is one compiled program, on the
-device of the arrays.
+The loop runs on the host, because it looks at residuals; each step is one compiled program.
 """
 
 import math
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,10 +28,18 @@ from jax import lax
 from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
-from jaxmeta.linalg import matmul
+from jaxmeta.linalg import matmul, outside
 from jaxmeta.progress import Progress, silent
 
-__all__ = ["Density", "Eigenpairs", "eigenvalue_density", "leading_eigenpairs", "multiply_by"]
+__all__ = [
+    "Density",
+    "Eigenpairs",
+    "Multiply",
+    "eigenvalue_density",
+    "iterates",
+    "leading_eigenpairs",
+    "multiply_by",
+]
 
 BLOCK = 32  # wide enough for the full speed of a product, narrow enough to converge fast
 SURVEY = 20  # steps of the survey
@@ -40,6 +47,7 @@ GROWTH = 512  # rows that the basis grows by: each size compiles once
 DENSE = 4096  # up to this size all eigenpairs at once are faster
 
 Multiply = Callable[[Array], Array]
+"""A symmetric matrix, as what it makes of (n, b) arrays."""
 
 
 class Density(NamedTuple):
@@ -73,7 +81,7 @@ class Density(NamedTuple):
 
 
 class Eigenpairs(NamedTuple):
-    """Leading eigenpairs, by magnitude."""
+    """Leading eigenpairs, sorted by magnitude."""
 
     values: Float[Array, " r"]
     """Eigenvalues with their signs, their magnitudes descending."""
@@ -101,23 +109,14 @@ def multiply_by(matrix: Any) -> Multiply:
      [1.]]
     """
     if _checks.is_sparse(matrix):
-        # Imported here, as the two take as long as half of JAX and few need them.
+        # Few need this import, and it takes half as long as that of JAX.
         from jax.experimental.sparse import BCSR
-        from scipy.sparse import csr_array
 
-        rows = csr_array(matrix)
-        indices, starts = (jnp.asarray(x, jnp.int32) for x in (rows.indices, rows.indptr))
-        stored = BCSR((jnp.asarray(rows.data), indices, starts), shape=rows.shape)
-        return partial(_sparse_product, stored)
+        return partial(_sparse_product, BCSR.from_scipy_sparse(matrix))
     return partial(_dense_product, jnp.asarray(matrix))
 
 
-_dense_product = jax.jit(matmul)
-
-
-@jax.jit
-def _sparse_product(matrix: Any, block: Array) -> Array:
-    return matrix @ block
+_dense_product, _sparse_product, _outside = map(jax.jit, (matmul, operator.matmul, outside))
 
 
 def leading_eigenpairs(
@@ -132,16 +131,15 @@ def leading_eigenpairs(
 ) -> Eigenpairs:
     r"""The `rank` eigenpairs of largest magnitude of the symmetric matrix behind `multiply`.
 
-    Goes on until every pair has $\|Au - \lambda u\| \le \text{tolerance}\cdot|\lambda|$, or as
+    The loop ends when every pair has $\|Au - \lambda u\| \le \text{tolerance}\cdot|\lambda|$, or as
     little as rounding allows, about $10\epsilon|\lambda_1|$. The error of a value is at most its
-    residual, and of second order in that where others are far. `multiply` maps (n, b) arrays to
-    (n, b) arrays, as `multiply_by` makes it of a matrix; `key` draws the first block; `dtype` is
-    that of the arrays (JAX's default, if None). An eigenvalue that repeats more than 32 times may
-    be found too few times.
+    residual, and of second order in that where other values are far. `multiply` maps (n, b) arrays
+    of `dtype` (JAX's default, if None) to (n, b) arrays, as `multiply_by` does; `key` draws the
+    first block. Of an eigenvalue that repeats more than 32 times, some pairs may be missed.
 
     Cost, deep in the bulk: about $8r$ columns of products, $20nr^2$ flops of orthogonalisation,
     $6nr$ numbers of memory. For ranks of more than an eighth of $n$, or small $n$: a full
-    eigendecomposition of $A\,I$. References: `golub77`, `zhou06`.
+    eigendecomposition. References: `golub77`, `zhou06`.
 
     >>> import jax, jax.numpy as jnp
     >>> diagonal = jnp.linspace(-2.0, 1.0, 5000) ** 3
@@ -159,11 +157,18 @@ def leading_eigenpairs(
     if not iterates(n, rank):
         return _dense(multiply, n, rank, dtype)
     survey_key, key = jax.random.split(key)
-    krylov = _survey(multiply, n, survey_key, dtype, say)
-    ritz, products = _ritz(krylov), krylov.filled
-    density = _density(ritz, n)
+    krylov, ritz, density = _survey(multiply, n, survey_key, dtype, say)
+    products = krylov.filled
     floor = 10 * float(jnp.finfo(dtype).eps) * abs(ritz.values[0])
-    settled = _leading(ritz.residuals <= np.maximum(tolerance * np.abs(ritz.values), floor))
+
+    def good(values, residuals):
+        return residuals <= np.maximum(tolerance * np.abs(values), floor)
+
+    def all_good(pairs):
+        size = np.abs(pairs.values)
+        return np.all(good(size, pairs.residuals * size))
+
+    settled = _leading(good(ritz.values, ritz.residuals))
     smallest = density.level(rank)
     # A found pair that is left out from here on must not show in the residuals of the others.
     precise = _leading(ritz.residuals <= max(0.1 * tolerance * smallest, floor))
@@ -193,20 +198,20 @@ def leading_eigenpairs(
         products = sample.products
         # A look costs as much as some steps, and residuals fall fast in the end.
         look = size * (1.05 if np.max(sample.residuals) < 30 * tolerance else 1.1)
-        if _good(sample, tolerance, floor):
+        if all_good(sample):
             rest = _columns(krylov, ritz, np.arange(wanted))
             pairs = _measured(multiply, jnp.append(locked, rest, axis=1), density, products)
             products = pairs.products
-            if _good(pairs, tolerance, floor):
-                say("eigenpairs", 1.0)
-                return pairs
-    pairs = _dense(multiply, n, rank, dtype, products)
+            if all_good(pairs):
+                break
+    else:
+        pairs = _dense(multiply, n, rank, dtype, products)
     say("eigenpairs", 1.0)
     return pairs
 
 
 def iterates(n: int, rank: int) -> bool:
-    """Whether so few eigenpairs are found faster one by one than all at once."""
+    """The loop is faster than a full eigendecomposition if this is true."""
     return n > DENSE and rank <= n // 8
 
 
@@ -217,73 +222,66 @@ def eigenvalue_density(
 
     Block Lanczos from random vectors is Gauss quadrature of the spectrum: the point $\theta_i$
     stands for $\frac nb\|e_1^\top s_i\|^2$ eigenvalues, $s_i$ its vector in the Krylov basis and
-    $e_1$ the first block of that. The number of eigenvalues above some level, if $c$, comes with a
+    $e_1$ the first block of that. A number $c$ of eigenvalues above some level is found with a
     standard error of about $\sqrt{2c/32}$. Reference: `golub77`.
     """
     _checks.integer("n", n, least=1)
     dtype = jnp.zeros((), dtype).dtype
     if n <= DENSE:
         return _dense(multiply, n, n, dtype).density
-    krylov = _survey(multiply, n, key, dtype, silent)
-    return _density(_ritz(krylov), n)
+    return _survey(multiply, n, key, dtype, silent)[-1]
 
 
 class _Krylov(NamedTuple):
-    """A basis that grows by a block at a time; rows beyond `filled` are zero."""
+    """A basis that grows by a block at a time; its rows beyond `filled` are zero."""
 
-    basis: Array
-    """(capacity, n): rows are faster to multiply with, and to append."""
-    projected: Array
-    """(capacity, capacity): the matrix in that basis, its upper block triangle."""
-    block: Array
-    """(n, b): the next block."""
-    coupling: Array
-    """(b, b): what the last block's image has in the next block."""
+    basis: Array  # (capacity, n): rows are faster to multiply with, and to append
+    projected: Array  # (capacity, capacity): the matrix in that basis, its upper block triangle
+    block: Array  # (n, b): the next block
+    coupling: Array  # (b, b): what the last block's image has in the next block
     filled: int
     locked: int
     key: Array
 
 
 class _Ritz(NamedTuple):
-    """Eigenpairs of the projected matrix, by magnitude."""
+    """Eigenpairs of the projected matrix, sorted by magnitude."""
 
-    values: np.ndarray
-    residuals: np.ndarray
-    shares: np.ndarray
-    """Of the first block in each vector."""
-    rotation: Array
-    """Vectors in the basis."""
+    values: Any
+    residuals: Any
+    shares: Any  # of the first block, in each vector
+    rotation: Array  # the vectors, in the basis
 
 
-def _survey(multiply: Multiply, n: int, key: Array, dtype: Any, say: Progress) -> _Krylov:
+def _survey(
+    multiply: Multiply, n: int, key: Array, dtype: Any, say: Progress
+) -> tuple[_Krylov, _Ritz, Density]:
     krylov = _start(n, key, dtype, jnp.zeros((n, 0), dtype))
     for i in range(SURVEY):
         krylov = _step(multiply, krylov)
         say("eigenpairs", 0.1 * (i + 1) / SURVEY)
-    return krylov
+    ritz = _ritz(krylov)
+    order = np.argsort(ritz.values)
+    points, counts = ritz.values[order], n * ritz.shares[order]
+    return krylov, ritz, Density(jnp.asarray(points), jnp.asarray(counts))
 
 
 def _start(n: int, key: Array, dtype: Any, locked: Array) -> _Krylov:
-    """An empty basis but for `locked` columns, and a random block orthogonal to them."""
+    """A basis of the `locked` columns alone, and a random block orthogonal to them."""
     key, draw = jax.random.split(key)
     number = locked.shape[1]
-    basis = jnp.zeros((_capacity(number + BLOCK), n), dtype).at[:number].set(locked.T)
-    empty = jnp.zeros((n, BLOCK), dtype)
-    block = _refresh(basis, empty, jnp.ones(BLOCK, bool), draw)
-    projected = jnp.zeros((len(basis), len(basis)), dtype)
+    capacity = -(-(number + BLOCK) // GROWTH) * GROWTH
+    basis = jnp.zeros((capacity, n), dtype).at[:number].set(locked.T)
+    block = _refresh(basis, jnp.zeros((n, BLOCK), dtype), jnp.ones(BLOCK, bool), draw)
+    projected = jnp.zeros((capacity, capacity), dtype)
     return _Krylov(basis, projected, block, block[:BLOCK], number, number, key)
 
 
-def _capacity(rows: int) -> int:
-    return -(-rows // GROWTH) * GROWTH
-
-
 def _step(multiply: Multiply, krylov: _Krylov) -> _Krylov:
-    """Take the next block into the basis, and make another one of its image."""
+    """Take the next block into the basis, and make a new one of its image."""
     basis, projected, block, _, filled, locked, key = krylov
-    more = _capacity(filled + BLOCK) - len(basis)
-    if more:
-        basis, projected = jnp.pad(basis, ((0, more), (0, 0))), jnp.pad(projected, (0, more))
+    if filled + BLOCK > len(basis):
+        basis, projected = jnp.pad(basis, ((0, GROWTH), (0, 0))), jnp.pad(projected, (0, GROWTH))
     key, draw = jax.random.split(key)
     image = multiply(block)
     basis, projected, following, coupling, spent = _absorb(basis, projected, block, image, filled)
@@ -293,10 +291,8 @@ def _step(multiply: Multiply, krylov: _Krylov) -> _Krylov:
 
 
 @jax.jit(donate_argnums=(0, 1))
-def _absorb(
-    basis: Array, projected: Array, block: Array, image: Array, filled: Array | int
-) -> tuple[Array, Array, Array, Array, Array]:
-    """The basis with `block` in it; what is outside of it in the image of that, as a next block."""
+def _absorb(basis, projected, block, image, filled):
+    """The basis with `block` in it, and the next block: what that block's image has outside."""
     basis = lax.dynamic_update_slice(basis, block.T, (filled, 0))
     inside = matmul(basis, image)
     following, coupling = jnp.linalg.qr(image - matmul(basis.T, inside))
@@ -312,40 +308,30 @@ def _absorb(
 
 @jax.jit
 def _refresh(basis: Array, block: Array, spent: Array, key: Array) -> Array:
-    """Orthonormal columns outside of the basis, drawn anew where they are spent."""
+    """Draw spent columns anew, and make all orthonormal and orthogonal to the basis."""
     fresh = jax.random.normal(key, block.shape, block.dtype)
     block = jnp.where(spent[None, :], fresh, block)
     for _ in range(2):
-        block, _ = jnp.linalg.qr(block - matmul(basis.T, matmul(basis, block)))
+        block, _ = jnp.linalg.qr(outside(basis.T, block))
     return block
 
 
-def _columns(krylov: _Krylov, ritz: _Ritz, which: np.ndarray) -> Array:
-    """Some Ritz vectors, as columns."""
-    return _combined(krylov.basis, ritz.rotation, which, krylov.locked, krylov.filled)
-
-
-# One program rather than one for each operation: sizes differ from call to call, and compiling
-# would take longer than computing.
-@jax.jit(static_argnums=(3, 4))
-def _combined(
-    basis: Array, rotation: Array, which: Array | np.ndarray, locked: int, filled: int
-) -> Array:
-    return matmul(basis[locked:filled].T, rotation[:, which])
+# Sizes differ from call to call, and compiling each operation by itself would take longer.
+@jax.jit
+def _columns(krylov: _Krylov, ritz: _Ritz, which: Array | np.ndarray) -> Array:
+    """The Ritz vectors of these indices, as columns."""
+    own = lax.dynamic_slice_in_dim(krylov.basis, krylov.locked, len(ritz.rotation))
+    return matmul(own.T, ritz.rotation[:, which])
 
 
 def _ritz(krylov: _Krylov) -> _Ritz:
-    _, projected, _, coupling, filled, locked, _ = krylov
-    *found, rotation = _diagonalised(projected, coupling, locked, filled)
-    values, residuals, shares = map(np.asarray, found)
-    _finite(values)
-    return _Ritz(values, residuals, shares, rotation)
+    found = _diagonalised(krylov.projected, krylov.coupling, krylov.locked, krylov.filled)
+    _finite(found.values)
+    return _Ritz(*map(np.asarray, found[:3]), found.rotation)
 
 
 @jax.jit(static_argnums=(2, 3))
-def _diagonalised(
-    projected: Array, coupling: Array, locked: int, filled: int
-) -> tuple[Array, Array, Array, Array]:
+def _diagonalised(projected: Array, coupling: Array, locked: int, filled: int) -> _Ritz:
     own = slice(locked, filled)
     upper = jnp.triu(projected[own, own])
     values, rotation = jnp.linalg.eigh(upper + jnp.triu(upper, 1).T)
@@ -353,7 +339,7 @@ def _diagonalised(
     values, rotation = values[order], rotation[:, order]
     residuals = jnp.linalg.norm(matmul(coupling, rotation[-BLOCK:]), axis=0)
     shares = jnp.sum(rotation[:BLOCK] ** 2, axis=0) / BLOCK
-    return values, residuals, shares, rotation
+    return _Ritz(values, residuals, shares, rotation)
 
 
 def _finite(values: Array | np.ndarray) -> None:
@@ -362,13 +348,8 @@ def _finite(values: Array | np.ndarray) -> None:
         _checks.fail("multiply", "products with NaN or infinity in them", "finite ones", do)
 
 
-def _density(ritz: _Ritz, n: int) -> Density:
-    order = np.argsort(ritz.values)
-    return Density(jnp.asarray(ritz.values[order]), jnp.asarray(n * ritz.shares[order]))
-
-
 def _leading(holds: np.ndarray) -> int:
-    """How many entries from the first on are true."""
+    """Count the entries from the first on that are true."""
     return int(np.argmin(np.append(holds, False)))
 
 
@@ -379,11 +360,6 @@ def _cubic(multiply: Multiply, level: float, locked: Array, block: Array) -> Arr
     once = _outside(locked, multiply(block)) / level
     twice = 2 / level * _outside(locked, multiply(once)) - block
     return 2 / level * _outside(locked, multiply(twice)) - once
-
-
-@jax.jit
-def _outside(locked: Array, image: Array) -> Array:
-    return image - matmul(locked, matmul(locked.T, image))
 
 
 def _dense(multiply: Multiply, n: int, rank: int, dtype: Any, products: int = 0) -> Eigenpairs:
@@ -398,11 +374,6 @@ def _all(matrix: Array, rank: int) -> tuple[Array, Array]:
     """All eigenvalues, ascending, and vectors of the leading ones."""
     values, vectors = jnp.linalg.eigh(matrix)
     return values, vectors[:, jnp.argsort(-jnp.abs(values))[:rank]]
-
-
-def _good(pairs: Eigenpairs, tolerance: float, floor: float) -> bool:
-    size, residuals = np.abs(pairs.values), np.asarray(pairs.residuals)
-    return bool(np.all(residuals * size <= np.maximum(tolerance * size, floor)))
 
 
 def _measured(multiply: Multiply, vectors: Array, density: Density, products: int) -> Eigenpairs:

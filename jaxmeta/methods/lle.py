@@ -1,8 +1,8 @@
-r"""Locally linear meta-embedding: words in a space where their neighbours still make them up.
+r"""Locally linear meta-embedding keeps how the neighbours of a word make it up.
 
 A word is written as a weighted sum of its neighbours, with *one* set of weights for all sources.
-Then words get new vectors, of which the same weights make each up as well as can be. Sources need
-not agree on coordinates, nor on dimensions: only neighbours and weights go from them to the result.
+Then words get new vectors, which the same weights make up of each other as well as can be. Sources
+need not agree on coordinates, nor on dimensions: only neighbours and weights matter.
 
 1. `nearest_neighbours`: $N_j(v)$, the $m$ words nearest to $v$ in source $j$.
 2. `reconstruction_weights`: the $w_v$ with $s_j(v) \approx \sum_{u \in N_j(v)} w_{vu}s_j(u)$ in all
@@ -11,16 +11,16 @@ not agree on coordinates, nor on dimensions: only neighbours and weights go from
 4. `best_reconstructed`: the orthonormal $P$ with the smallest $\|P - W'P\|_F$, that is the last
    eigenvectors of $Q = (I - W')^\top(I - W')$, which is never formed.
 
-`locally_linear` does all four. The weights are those that gradient descent from uniform ones tends
-to, with a ridge: with more neighbours than dimensions there are many perfect ones. They are scaled
-to sum to one only afterwards; this is not the constrained form of the classic method, in which
-neither a shift of a source nor a sum near zero matters. No array is $n \times n$ but for small $n$.
+`locally_linear` does all four. With more neighbours than dimensions there are many perfect weights;
+here they are those that gradient descent from uniform ones tends to, with a ridge. They are scaled
+to sum to one only afterwards: in the constrained form of the classic method neither a shift of a
+source nor a sum near zero matters, and here both do. No array is $n \times n$ but for small $n$.
 
 Neighbours and eigenvectors have no useful derivatives; weights have, given neighbours.
 Reference: `bollegala18`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -34,10 +34,9 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from jaxmeta import _checks
 from jaxmeta._types import Present, Scalar, Sources
 from jaxmeta.combine import known
-from jaxmeta.eigen import Multiply, iterates, leading_eigenpairs, multiply_by
 from jaxmeta.linalg import matmul, power_of_two
+from jaxmeta.methods.lle_vectors import LocallyLinear, best_reconstructed
 from jaxmeta.progress import Progress, silent
-from jaxmeta.spectral import fix_signs
 
 __all__ = [
     "LocallyLinear",
@@ -50,21 +49,6 @@ __all__ = [
 
 WORKSPACE = 2**28  # bytes that a block of words may take up
 CHUNK = 256  # words between two reports of progress
-OUTLIERS = 64  # how many of the largest eigenvalues may be left out of the search at most
-AT_ONCE = 1  # sparse flops, in n^3, that take as long as a full eigendecomposition
-
-
-class LocallyLinear(NamedTuple):
-    """Vectors that are made up best by those of neighbours."""
-
-    embedding: Float[Array, "n k"]
-    """Orthonormal columns, unscaled, by eigenvalue; their largest entries are positive."""
-    eigenvalues: Float[Array, " k"]
-    r"""$\|p - W'p\|^2$ of each column, ascending."""
-    residuals: Float[Array, " k"]
-    r"""$\|Qp - \lambda p\|$ of each, measured."""
-    largest: float
-    """The largest eigenvalue of $Q$: residuals cannot be below its rounding."""
 
 
 def locally_linear(
@@ -81,15 +65,15 @@ def locally_linear(
 ) -> LocallyLinear:
     r"""The $k$-dimensional locally linear meta-embedding of the sources.
 
-    The published setting is 2,000 `neighbours` and $k = 200$. Nothing is normalised or centred
-    here, and weights do depend on both. A word that is in no source has nothing to be made of, and
-    is an error; one that some sources lack is made up by the others. For `normalised` see
-    `reconstruction_matrix`, for `tolerance` and `key` see `best_reconstructed`.
+    The published setting is 2,000 `neighbours` and $k = 200$. Sources are taken as they are, and
+    weights depend on their lengths and their means. A word that is in no source is an error; one
+    that some sources lack is made up by the others. For `normalised` see `reconstruction_matrix`,
+    for `tolerance` and `key` see `best_reconstructed`.
 
-    Cost: that of the steps; in memory $2nNm$ numbers and indices for $W'$ and its transpose. For
+    Cost: that of the steps, whose loops are on the host; in memory $2nNm$ numbers and indices. For
     20,000 words, $k = 200$ and two processor cores: 3.5 minutes with 200 neighbours in two sources
-    of 400 dimensions in all. With 2,000 in three of 976, weights alone take 12. Loops are on the
-    host. Reference: `bollegala18`.
+    of 400 dimensions in all. With 2,000 in three of 976, weights alone take 12.
+    Reference: `bollegala18`.
 
     >>> import jax, jax.numpy as jnp
     >>> line = jnp.linspace(0.5, 1.5, 30)[:, None] ** jnp.array([[1.0, 0.0]])
@@ -109,8 +93,8 @@ def locally_linear(
     for j, source in enumerate(sources):
         say("neighbours", j / len(sources))
         own = None if present is None else present[:, j]
-        lists.append(nearest_neighbours(source, neighbours=neighbours, present=own))
-        lists[-1].block_until_ready()
+        found = nearest_neighbours(source, neighbours=neighbours, present=own)
+        lists.append(found.block_until_ready())
     say("neighbours", 1.0)
 
     table, slots, layout = _stacked(sources, lists)
@@ -125,10 +109,8 @@ def locally_linear(
     matrix = reconstruction_matrix((slots,), (np.concatenate(rows),), normalised=normalised)
     del table, slots, lists, rows
     if not np.isfinite(matrix.data).all():
-        raise ValueError(
-            f"ridge: got {ridge}, expected one that rounding leaves alone; "
-            f"pass {1e3 * jnp.finfo(sources[0].dtype).eps:.0e} or more."
-        )
+        do = f"pass {1e3 * jnp.finfo(sources[0].dtype).eps:.0e} or more"
+        _checks.fail("ridge", str(ridge), "one that rounding leaves alone", do)
     return best_reconstructed(
         matrix, k=k, constant=normalised, key=key, tolerance=tolerance, progress=progress
     )
@@ -136,24 +118,18 @@ def locally_linear(
 
 def _check_values(sources: Sequence[Array], has: np.ndarray, neighbours: int) -> None:
     _checks.integer("neighbours", neighbours, least=1)
-    for j, source in enumerate(sources):
-        words = int(has[:, j].sum())
+    for j, (source, words) in enumerate(zip(sources, has.sum(axis=0), strict=True)):
         if words <= neighbours:
-            raise ValueError(
-                f"neighbours: got {neighbours}, expected fewer than the {words} words of "
-                f"sources[{j}]; pass {max(words - 1, 1)} or less, or drop that source."
-            )
+            do = f"pass {max(words - 1, 1)} or less, or drop that source"
+            expected = f"fewer than the {words} words of sources[{j}]"
+            _checks.fail("neighbours", str(neighbours), expected, do)
         if not jnp.all(jnp.isfinite(source)):
-            raise ValueError(
-                f"sources[{j}]: got NaN or infinity, expected finite vectors; "
-                "mark words that it lacks in present."
-            )
+            do = "mark words that it lacks in present"
+            _checks.fail(f"sources[{j}]", "NaN or infinity", "finite vectors", do)
     lost = np.flatnonzero(~has.any(axis=1))
     if lost.size:
-        raise ValueError(
-            f"present: got no source with word {lost[0]} ({lost.size} such words), expected each "
-            "word in at least one; drop the others."
-        )
+        got = f"no source with word {lost[0]} ({lost.size} such words)"
+        _checks.fail("present", got, "each word in at least one", "drop the others")
 
 
 @jax.jit(static_argnames="neighbours")
@@ -163,9 +139,9 @@ def nearest_neighbours(
     r"""The words nearest to each word, by Euclidean distance, the nearest first.
 
     No word is its own neighbour, not even among equal ones. Of words at the same distance the first
-    come first, up to rounding: squared distances are compared with an error of about $\epsilon$
-    times the largest squared norm after centring. Words that are not `present` have the neighbours
-    -1, and are nobody's.
+    come first, up to rounding: squared distances have an error of about $\epsilon$ times the
+    largest squared norm after centring. Words that are not `present` have the neighbours -1, and
+    are nobody's.
 
     Cost: $2n^2k$ flops in products, and a selection out of each row, which takes about as long at
     $m = 2000$. Memory: some hundred rows of $n$ numbers at a time.
@@ -195,13 +171,12 @@ def nearest_neighbours(
         nearness, found = lax.top_k(jnp.where(others, nearness, -jnp.inf), neighbours)
         return jnp.where(present[word] & (nearness != -jnp.inf), found, -1)
 
-    block = _block(3 * n * source.dtype.itemsize, most=256)
-    return lax.map(of, jnp.arange(n), batch_size=block)
+    return _by_blocks(of, jnp.arange(n), 3 * n * source.dtype.itemsize, most=256)
 
 
-def _block(size: int, most: int) -> int:
-    """How many words at a time, if each takes `size` bytes."""
-    return max(1, min(most, WORKSPACE // size))
+def _by_blocks(function: Callable[..., Array], words: Any, size: int, most: int) -> Array:
+    """What the function makes of each word, as many at a time as fit, if one takes `size` bytes."""
+    return lax.map(function, words, batch_size=max(1, min(most, WORKSPACE // size)))
 
 
 @jax.jit
@@ -214,22 +189,22 @@ def reconstruction_weights(
     r"""Weights that make up each word from its neighbours in all sources at once.
 
     `neighbours[j]` holds the words $N_j(v)$ as `nearest_neighbours` finds them, -1 for none, and
-    entry $j$ of the result the weight of each. A word that is a neighbour in several sources is one
-    unknown: it has the same weight in all. With $m_v$ such words, $Z$ the $K \times m_v$ matrix
-    with $s_j(u)$ in block $j$ of column $u$ if $u \in N_j(v)$ and 0 if not, $t = (s_1(v), \ldots)$
-    and $w_0$ uniform,
+    entry $j$ of the result the weight of each. A word that is a neighbour in several sources has
+    the same weight in all. With $m_v$ neighbours in all, $Z$ the $K \times m_v$ matrix with
+    $s_j(u)$ in block $j$ of column $u$ if $u \in N_j(v)$ and 0 if not, $t = (s_1(v), \ldots)$ and
+    $w_0$ uniform,
 
     $$w_v \propto w_0 + Z^\top(ZZ^\top + rI)^{-1}(t - Zw_0), \qquad
       r = \text{ridge}\cdot\mathrm{tr}(ZZ^\top)/K,$$
 
-    is scaled to sum to one over these words; if the sum vanishes it is left as it is. Sources that
-    lack $v$ have no part, in $K$ neither. If all neighbours are zero the weights are $w_0$. A ridge
-    of a few $\epsilon$ may be lost in rounding, and gives NaN.
+    is scaled to sum to one over these words, unless the sum vanishes. Sources that lack $v$ have no
+    part, in $K$ neither. If all neighbours are zero the weights are $w_0$. A ridge of a few
+    $\epsilon$ may be lost in rounding, and gives NaN.
 
-    Cost, for each word: $m(K^2 + \sum_j k_j^2) + K^3/3$ flops, $m$ neighbours in each source, for
-    the blocks of $ZZ^\top$ on and below its diagonal; on two processor cores at a fifth (200
-    neighbours, $K = 400$) to two fifths (2,000 and 976) of the rate of a large product. If
-    $Nm < K$, $Z^\top Z$ takes the place of $ZZ^\top$: $2(Nm)^2K + (Nm)^3/3$.
+    Cost, for each word: $m(K^2 + \sum_j k_j^2) + K^3/3$ flops, $m$ neighbours in each source; on
+    two processor cores at a fifth (200 neighbours, $K = 400$) to two fifths (2,000 and 976) of the
+    rate of a large product. If $Nm < K$, $Z^\top Z$ takes the place of $ZZ^\top$:
+    $2(Nm)^2K + (Nm)^3/3$.
 
     >>> import jax.numpy as jnp
     >>> source = jnp.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
@@ -252,7 +227,7 @@ def reconstruction_weights(
 
 
 class _Layout(NamedTuple):
-    """How columns of the table and slots of a word belong to sources."""
+    """How many columns of the table, and how many slots of a word, belong to each source."""
 
     widths: tuple[int, ...]
     lists: tuple[int, ...]
@@ -260,12 +235,10 @@ class _Layout(NamedTuple):
 
 def _stacked(sources: Sequence[Array], neighbours: Sequence[Array]) -> tuple[Array, Array, _Layout]:
     """All sources side by side, zero where a word has no neighbours, and all lists."""
-    lone = [jnp.all(found < 0, axis=1, keepdims=True) for found in neighbours]
-    kept = [
-        jnp.where(jnp.broadcast_to(x, s.shape), 0, s) for x, s in zip(lone, sources, strict=True)
-    ]
+    listed = jnp.stack([jnp.any(found >= 0, axis=1) for found in neighbours], axis=1)
     layout = _Layout(*(tuple(x.shape[1] for x in xs) for xs in (sources, neighbours)))
-    return jnp.concatenate(kept, axis=1), jnp.concatenate(neighbours, axis=1), layout
+    slots = jnp.concatenate(neighbours, axis=1)
+    return jnp.concatenate(known(sources, listed), axis=1), slots, layout
 
 
 @jax.jit(static_argnames="layout")
@@ -273,13 +246,12 @@ def _weights_of(
     table: Array, slots: Array, words: Array, ridge: Array, layout: _Layout
 ) -> Float[Array, "words slots"]:
     """The weights of some words, block by block."""
-    n, width = table.shape
-    number, sources = slots.shape[1], len(layout.widths)
-    unknowns = min(number, width)
-    size = table.dtype.itemsize * (2 * number * width + 4 * unknowns**2) + sources * n
+    (n, width), number = table.shape, slots.shape[1]
+    entries = 2 * number * width + 4 * min(number, width) ** 2
+    size = table.dtype.itemsize * entries + len(layout.widths) * n
     # A derivative goes through the blocks once more, and keeps none of them.
     one = jax.checkpoint(partial(_word_weights, table, ridge, layout))
-    return lax.map(one, (words, slots[words]), batch_size=_block(size, most=16))
+    return _by_blocks(one, (words, slots[words]), size, most=16)
 
 
 def _word_weights(
@@ -305,8 +277,7 @@ def _word_weights(
     r = ridge * jnp.where(trace == 0, 1, trace) / jnp.maximum(known_columns, 1)
     if z.shape[0] < z.shape[1]:
         # Slots of one word share its column: each takes 1/sqrt(times) of it, and ZZ' is the same.
-        root = jnp.sqrt(share)
-        z = z * root[:, None]
+        z = z * jnp.sqrt(share)[:, None]
         step = _solve(matmul(z, z.T), r, matmul(z, error)) * jnp.sqrt(times)
     else:
         step = matmul(z, _solve(_gram(z, layout), r, error))
@@ -316,7 +287,7 @@ def _word_weights(
 
 
 def _gram(z: Float[Array, "slots K"], layout: _Layout) -> Float[Array, "K K"]:
-    """ZZ': its block (i, j) is over the slots of source i alone, j's columns being 0 elsewhere."""
+    """ZZ': its block (i, j) is over the slots of source i alone, as j's columns are 0 elsewhere."""
     ends, stops = (np.cumsum(x) for x in layout)
     blocks: list[list[Any]] = [[None] * len(ends) for _ in ends]
     for i, (end, stop) in enumerate(zip(ends, stops, strict=True)):
@@ -338,21 +309,18 @@ def reconstruction_matrix(
     r"""The sparse matrix $W'$: weights times the number of sources that name the neighbour.
 
     `neighbours[j]` and `weights[j]` are those of source $j$, as `reconstruction_weights` takes and
-    gives them. Rows of weights sum to one, but those of $W'$ do not once sources share neighbours.
-    `normalised` divides them by their sum: then $W'$ keeps the constant vector, and that one can
-    be left out of the embedding, as in the classic method. Without, as published, no vector is
-    special, and rows whose weights had a sum near zero make some eigenvalues of $Q$ huge.
+    gives them. Where sources share neighbours, rows of $W'$ do not sum to one. `normalised` divides
+    them by their sum: then $W'$ keeps the constant vector, which can be left out of the embedding,
+    as in the classic method. Without, as published, no vector is special, and rows whose weights
+    had a sum near zero make some eigenvalues of $Q$ huge.
 
-    On the host. Cost: $O(nNm\log(Nm))$, and up to $nNm$ numbers and indices of memory.
-
+    Cost, on the host: $O(nNm\log(Nm))$, and up to $nNm$ numbers and indices of memory.
     """
     indices = np.concatenate([np.asarray(x) for x in neighbours], axis=1)
     data = np.concatenate([np.asarray(x) for x in weights], axis=1)
     if indices.shape != data.shape:
-        raise ValueError(
-            f"weights: got {data.shape[1]} for each word, expected {indices.shape[1]}, one per "
-            "neighbour; pass what reconstruction_weights returns."
-        )
+        got, expected = f"{data.shape[1]} for each word", f"{indices.shape[1]}, one per neighbour"
+        _checks.fail("weights", got, expected, "pass what reconstruction_weights returns")
     n, used = len(indices), indices >= 0
     starts = np.append(0, np.cumsum(used.sum(axis=1)))
     matrix = scipy.sparse.csr_array((data[used], indices[used], starts), shape=(n, n))
@@ -361,124 +329,3 @@ def reconstruction_matrix(
         sums = matrix.sum(axis=1)
         matrix.data /= np.repeat(np.where(sums == 0, 1, sums), np.diff(matrix.indptr))
     return matrix
-
-
-def best_reconstructed(
-    matrix: scipy.sparse.csr_array,
-    *,
-    k: int,
-    constant: bool = True,
-    key: Key[Array, ""],
-    tolerance: float = 1e-2,
-    progress: Progress | None = None,
-) -> LocallyLinear:
-    r"""The $k$ orthonormal vectors that the rows of $W'$ make up best: last eigenvectors of $Q$.
-
-    With `constant`, rows of $W'$ sum to one, and vectors are sought that are orthogonal to the
-    constant one, for which $\lambda = 0$. A rotation of all $k$ columns changes no cosine between
-    words, so what matters is their span: every residual is at most
-    $\text{tolerance}\cdot\lambda_k$, or what rounding allows, about $10\epsilon\lambda_{max}$.
-    The second may be far above $\lambda_k$ in float32 where rows have huge weights: see
-    `residuals`.
-
-    The wanted eigenvalues are thousands of times smaller than the largest, and as close together.
-    A first Lanczos run tells the level $a$ that enough eigenvalues are below and the end $b$ of
-    the others; then `leading_eigenpairs` gets the Chebyshev polynomial of $Q$ that keeps $[a, b]$
-    within $[-1, 1]$ and lifts what is below, of a degree of $\sqrt{b/a}/3$. Few far larger ones,
-    from rows with huge weights, are found first and left out. If a value found is not below $a$, or
-    a residual too large, another run follows, with twice that or for more digits.
-
-    Cost: about $8k\sqrt{b/a}$ products with $Q$, of $4\,\mathrm{nnz}(W')$ flops each. If these are
-    more than $n^3$, for $k$ of more than an eighth of $n$, or small $n$: a full eigendecomposition,
-    whose flops are ten times as many but run ten times as fast. Reference: `zhou06`.
-    """
-    n = matrix.shape[0]
-    _checks.integer("k", k, least=1, most=n - 1, of="the vocabulary, less one,")
-    _checks.positive("tolerance", tolerance, "pass a relative residual, such as 1e-2")
-    multiply, dtype = _distortion(matrix), jax.dtypes.canonicalize_dtype(matrix.dtype)
-    settled = jnp.full((n, 1 if constant else 0), n**-0.5, dtype)
-    if not iterates(n, k):
-        return _all_at_once(multiply, settled, k)
-    survey_key, key = jax.random.split(key)
-    search = partial(leading_eigenpairs, n=n, dtype=dtype)
-    top = search(multiply, rank=1, key=survey_key, tolerance=1e-2)
-    points, counts = (np.asarray(x) for x in top.density)
-    outliers = int(np.sum(points > 2 * top.density.level(OUTLIERS)))
-    largest, far = float(top.values[0]), None
-    end, left_out = 1.05 * largest, settled
-    if outliers:
-        far = search(multiply, rank=outliers, key=survey_key, tolerance=1e-5)
-        end, left_out = float(far.values[-1]), jnp.append(settled, far.vectors, axis=1)
-    level = float(np.interp(2 * k + 32, np.cumsum(counts), points))
-    level = max(level, 1e-5 * end)  # below that a higher degree would tell no more apart
-    if 32 * k * (end / level) ** 0.5 * matrix.nnz > AT_ONCE * n**3:
-        return _all_at_once(multiply, settled, k)
-    rounding = 10 * float(jnp.finfo(dtype).eps)
-    accuracy = tolerance / 100  # of the polynomial, which is less steep than Q
-    while level < end / 2:
-        lifted = partial(_filtered, multiply, level, end, left_out)
-        vectors = search(lifted, rank=k, key=key, tolerance=accuracy, progress=progress).vectors
-        if far is not None:
-            # What vectors still hold of those with huge eigenvalues shows best in their images.
-            held = matmul(far.vectors.T, multiply(vectors)) / far.values[:, None]
-            vectors = vectors - matmul(far.vectors, held)
-        vectors, _ = jnp.linalg.qr(vectors - matmul(settled, matmul(settled.T, vectors)))
-        best = _measured(multiply, vectors, largest)
-        if best.eigenvalues[-1] >= level:
-            level *= 2
-            continue
-        goal = max(tolerance * float(best.eigenvalues[-1]), rounding * largest)
-        worst = float(jnp.max(best.residuals))
-        if worst <= goal or accuracy <= rounding:
-            return best
-        accuracy = max(accuracy * goal / (2 * worst), rounding)
-    return _all_at_once(multiply, settled, k)
-
-
-def _distortion(matrix: scipy.sparse.csr_array) -> Multiply:
-    """Multiplication by Q."""
-    multiply, transposed = multiply_by(matrix), multiply_by(matrix.T)
-
-    def apply(block: Array) -> Array:
-        left = block - multiply(block)
-        return left - transposed(left)
-
-    return apply
-
-
-def _filtered(multiply: Multiply, level: float, end: float, left_out: Array, block: Array) -> Array:
-    """The Chebyshev polynomial of Q that is within [-1, 1] from `level` to `end`."""
-    degree = max(1, round((end / level) ** 0.5 / 3))
-    centre, half = (end + level) / 2, (end - level) / 2
-    before, now = 0 * block, block
-    for i in range(degree):
-        scale = (2 if i else 1) / half
-        before, now = now, _recurrence(left_out, centre, scale, multiply(now), now, before)
-    return now
-
-
-@jax.jit
-def _recurrence(
-    left_out: Array, centre: Any, scale: Any, image: Array, now: Array, before: Array
-) -> Array:
-    """The next polynomial, from the last two and the image of the last one."""
-    following = scale * (centre * now - image) - before
-    return following - matmul(left_out, matmul(left_out.T, following))
-
-
-def _measured(multiply: Multiply, vectors: Array, largest: float) -> LocallyLinear:
-    """The best pairs within the span of orthonormal columns, and their residuals."""
-    images = multiply(vectors)
-    values, rotation = jnp.linalg.eigh(matmul(vectors.T, images))
-    vectors, images = matmul(vectors, rotation), matmul(images, rotation)
-    residuals = jnp.linalg.norm(images - vectors * values[None, :], axis=0)
-    return LocallyLinear(fix_signs(vectors), values, residuals, largest)
-
-
-def _all_at_once(multiply: Multiply, settled: Array, k: int) -> LocallyLinear:
-    """By a full decomposition of Q outside of `settled`."""
-    n, number = settled.shape
-    axes = jnp.linalg.qr(settled, mode="complete")[0] if number else jnp.eye(n, dtype=settled.dtype)
-    basis = axes[:, number:]
-    values, vectors = jnp.linalg.eigh(matmul(basis.T, multiply(basis)))
-    return _measured(multiply, matmul(basis, vectors[:, :k]), float(values[-1]))

@@ -271,7 +271,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(eigen, "DENSE", 64)
     monkeypatch.setattr(eigen, "SURVEY", 4)
     # The function of this name hides the module.
-    monkeypatch.setattr(sys.modules["jaxmeta.methods.lle"], "AT_ONCE", np.inf)
+    monkeypatch.setattr(sys.modules["jaxmeta.methods.lle_vectors"], "AT_ONCE", np.inf)
 
 
 def smooth(rng):
@@ -349,7 +349,7 @@ def test_dense_matrices_are_decomposed_at_once(rng, monkeypatch):
     """Both ways have the same span, and each is taken where it is the cheaper one."""
     monkeypatch.setattr(eigen, "DENSE", 64)
     monkeypatch.setattr(eigen, "SURVEY", 4)
-    module, found = sys.modules["jaxmeta.methods.lle"], []
+    module, found = sys.modules["jaxmeta.methods.lle_vectors"], []
     at_once = module._all_at_once
     monkeypatch.setattr(module, "_all_at_once", lambda *a: found.append(True) or at_once(*a))
     matrix, spans = scipy.sparse.csr_array(smooth(rng)).astype(DTYPE), []

@@ -3,15 +3,12 @@
 import errno
 import hashlib
 
-import jax
 import numpy as np
 import pytest
 
 from jaxmeta import _files
 
-pytestmark = pytest.mark.skipif(
-    jax.config.jax_enable_x64, reason="no arrays of JAX here; the 32-bit leg runs these"
-)
+pytestmark = pytest.mark.one_leg
 
 
 def disk_is_full(*_, **__):

@@ -2,16 +2,13 @@
 
 import tracemalloc
 
-import jax
 import numpy as np
 import pytest
 
 from jaxmeta import Vectors, align, concatenate, merge_files, read_vectors, write_vectors
 from jaxmeta.files import _blocks
 
-pytestmark = pytest.mark.skipif(
-    jax.config.jax_enable_x64, reason="the host's work is the same; the 32-bit leg runs these"
-)
+pytestmark = pytest.mark.one_leg
 
 FIRST = Vectors(("a", "b", "c", "d"), np.arange(8, dtype=np.float32).reshape(4, 2) / 7)
 SECOND = Vectors(("d", "é", "b", "a"), -np.arange(12, dtype=np.float32).reshape(4, 3) / 3)

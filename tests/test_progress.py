@@ -2,14 +2,11 @@
 
 import io
 
-import jax
 import pytest
 
 from jaxmeta import ProgressBar
 
-pytestmark = pytest.mark.skipif(
-    jax.config.jax_enable_x64, reason="no arrays of JAX here; the 32-bit leg runs these"
-)
+pytestmark = pytest.mark.one_leg
 
 
 class Terminal(io.StringIO):

@@ -6,16 +6,14 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import IN_64_BIT, assert_close
+from helpers import assert_close
 
 import jaxmeta
 from jaxmeta import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
 from jaxmeta.dimension import RULES
 from jaxmeta.text import _steps
 
-pytestmark = pytest.mark.skipif(
-    IN_64_BIT, reason="made of functions that both legs test; the 32-bit leg runs these"
-)
+pytestmark = pytest.mark.one_leg  # made of functions that both legs test
 
 SHIFTED = functools.partial(shifted_pmi, shift=2.0)
 SIZE = 40
@@ -299,7 +297,7 @@ def test_bad_input(corpora, tmp_path, hooked):
     rejected("rule: got 'best', expected one of 'paper', 'released'", one, rule="best")
     rejected("alpha: got -1.0", one, alpha=-1.0)
     rejected('alpha: got 0.25, expected 0.5 with the rule "rie"', one, alpha=0.25, rule="rie")
-    rejected("size: got 99, expected at most 40", one, size=99)
+    rejected("size: got 99, expected 1 to 40; the intersection", one, size=99)
     for wrong in ({"window": 0}, {"tolerance": 0.0}):
         absent = [Recipe("x", Corpus(tmp_path / "absent"), ppmi)]  # noticed before it is looked for
         rejected(f"{next(iter(wrong))}: got 0", absent, **wrong)

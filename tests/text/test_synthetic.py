@@ -2,7 +2,6 @@
 
 import itertools
 
-import jax
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,9 +14,7 @@ from jaxmeta.text.synthetic import (
     write_corpus,
 )
 
-pytestmark = pytest.mark.skipif(
-    jax.config.jax_enable_x64, reason="no arrays of JAX here; the 32-bit leg runs these"
-)
+pytestmark = pytest.mark.one_leg
 
 LEAST_PROBABILITY = 1e-4  # of a test with the right distribution; all seeds are fixed
 HARMONIC = (1.0, 1 / 2, 1 / 3)
@@ -242,64 +239,35 @@ def draw(tokens=20, documents=4, seed=0):
     return sample_tokens(make(), tokens=tokens, documents=documents, seed=seed)
 
 
-ERRORS = {
-    "one word": (lambda: make(n=1), ValueError, ("n: got 1", "at least 2")),
-    "half a word": (lambda: make(n=2.5), TypeError, ("n: got a float", "an int")),
-    "no rank": (lambda: make(rank=0), ValueError, ("rank: got 0", "1 to 5")),
-    "more rank than words": (
-        lambda: make(rank=6),
-        ValueError,
-        ("rank: got 6", "1 to 5", "the vocabulary has 5"),
-    ),
-    **{
-        f"strength {strength}": (
-            lambda s=strength: make(strength=s),
-            ValueError,
-            (f"strength: got {strength}", "a finite number that is not negative"),
+ERRORS = [
+    ("n: got 1, expected at least 2", lambda: make(n=1)),
+    ("n: got a float, expected an int", lambda: make(n=2.5)),
+    ("rank: got 0, expected 1 to 5", lambda: make(rank=0)),
+    ("rank: got 6, expected 1 to 5; the vocabulary has 5", lambda: make(rank=6)),
+    ("strength: got a str", lambda: make(strength="much")),
+    ("strength: got 500.0, .* a probability above 0", lambda: make(n=50, strength=500.0)),
+    ("strength: got -0.5, expected a finite number", lambda: make(strength=-0.5)),
+    ("strength: got nan, .* that is not negative", lambda: make(strength=np.nan)),
+    ("strength: got inf, expected a finite number", lambda: make(strength=np.inf)),
+    ("seed: got a NoneType, expected an int", lambda: make(seed=None)),
+    ("seed: got a NoneType, expected an int", lambda: draw(seed=None)),
+    ("window: got 0, expected at least 1", lambda: expect(window=0)),
+    ("window: got 5, expected less than the 5 tokens of a doc", lambda: expect(window=5)),
+    ("weights: got 1, expected 2; pass one for each distance", lambda: expect(weights=(1.0,))),
+    (r"text: .* shape \(3,\), .*text\[None\]", lambda: write_corpus("x", make(), np.arange(3))),
+    *(
+        (message, lambda f=function, s=settings: f(**s))
+        for function in (expect, draw)
+        for message, settings in (
+            ("tokens: got 0, expected at least 1", {"tokens": 0}),
+            ("documents: got 0, expected 1 to 20", {"documents": 0}),
+            ("documents: got 21, .*the text has 20", {"documents": 21}),
         )
-        for strength in (-0.5, np.nan, np.inf)
-    },
-    "too much strength": (
-        lambda: make(n=50, strength=500.0),
-        ValueError,
-        ("strength: got 500.0", "a probability above 0"),
     ),
-    "strength in words": (lambda: make(strength="much"), TypeError, ("strength: got a str",)),
-    "no seed": (lambda: make(seed=None), TypeError, ("seed: got a NoneType", "an int")),
-    "no seed of a text": (lambda: draw(seed=None), TypeError, ("seed: got a NoneType", "an int")),
-    "no window": (lambda: expect(window=0), ValueError, ("window: got 0", "at least 1")),
-    "a window as long as a document": (
-        lambda: expect(window=5),
-        ValueError,
-        ("window: got 5", "less than the 5 tokens of a document", "fewer documents"),
-    ),
-    "too few weights": (
-        lambda: expect(weights=(1.0,)),
-        ValueError,
-        ("weights: got 1", "expected 2", "one for each distance"),
-    ),
-    "a text in one row": (
-        lambda: write_corpus("unwritten", make(), np.arange(3)),
-        ValueError,
-        ("text: got an array of shape (3,)", "one row for each document", "text[None]"),
-    ),
-    **{
-        f"{name} with {what}": (lambda f=function, s=settings: f(**s), ValueError, words)
-        for name, function in (("expected_counts", expect), ("sample_tokens", draw))
-        for what, settings, words in (
-            ("no tokens", {"tokens": 0}, ("tokens: got 0", "at least 1")),
-            ("no documents", {"documents": 0}, ("documents: got 0", "1 to 20")),
-            ("empty documents", {"documents": 21}, ("documents: got 21", "the text has 20")),
-        )
-    },
-}
+]
 
 
-@pytest.mark.parametrize(("call", "error", "words"), ERRORS.values(), ids=ERRORS)
-def test_bad_calls(call, error, words):
-    with pytest.raises(error) as raised:
+@pytest.mark.parametrize(("message", "call"), ERRORS)
+def test_bad_calls(message, call):
+    with pytest.raises((TypeError, ValueError), match=message):
         call()
-    message = str(raised.value)
-    assert all(part in message for part in words), message
-    assert "expected" in message
-    assert message.endswith(".")

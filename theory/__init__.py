@@ -8,14 +8,15 @@ A module has `CLAIM`, the statement in a line; `PRINTED_HOLDS`, the recorded ver
 `counterexample()`.
 """
 
+import difflib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 import jax
 import numpy as np
 
-from theory import (
+from . import (
     aligned_weights,
     bias,
     convex_in_k,
@@ -45,7 +46,7 @@ from theory import (
     unitary_invariance,
     weights_minimise_loss,
 )
-from theory.verdict import Counterexample, Verdict
+from .verdict import Counterexample, Verdict
 
 # In the order of the paper.
 STATEMENTS: tuple[ModuleType, ...] = (
@@ -85,19 +86,29 @@ def name(statement: ModuleType) -> str:
     return statement.__name__.rpartition(".")[2]
 
 
-def run(*, instances: int, seed: int) -> Iterator[Verdict]:
+def select(names: Sequence[str]) -> tuple[ModuleType, ...]:
+    """The statements of these names, in the order of the paper; all of them if there are none."""
+    known = [name(statement) for statement in STATEMENTS]
+    for wanted in names:
+        if wanted not in known:
+            (nearest,) = difflib.get_close_matches(wanted, known, n=1, cutoff=0)
+            raise ValueError(f"got {wanted!r}, expected names of --list; nearest is {nearest!r}")
+    return tuple(s for s in STATEMENTS if not names or name(s) in names)
+
+
+def run(*, instances: int, seed: int, only: Sequence[str] = ()) -> Iterator[Verdict]:
     """Verdicts, one statement after the other, in 64 bit, each with random numbers of its own."""
-    for statement in STATEMENTS:
+    for statement in select(only):
         rng = np.random.default_rng([seed, zlib.crc32(name(statement).encode())])
         with jax.enable_x64(True):
             yield statement.check(rng, instances)
 
 
-def counterexamples() -> dict[str, Counterexample]:
+def counterexamples(only: Sequence[str] = ()) -> dict[str, Counterexample]:
     """The pinned counterexamples, by statement."""
     with jax.enable_x64(True):
         return {
             name(statement): statement.counterexample()
-            for statement in STATEMENTS
+            for statement in select(only)
             if hasattr(statement, "counterexample")
         }

@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-import theory
-from theory.verdict import Tally, Verdict
+from . import __doc__ as description
+from . import counterexamples, name, run, select
+from .verdict import Counterexample, Tally, Verdict
 
 HEADER = (
     f"{'statement':<28}{'instances':>9}  {'as printed':<28}{'corrected':<22}bound / loss\n"
@@ -36,9 +37,8 @@ def row(verdict: Verdict) -> str:
     )
 
 
-def as_json(verdicts: list[Verdict], arguments: argparse.Namespace) -> str:
+def as_json(verdicts: list[Verdict], found: dict[str, Counterexample], seed: int) -> str:
     """The table for machines."""
-    found = theory.counterexamples()
     rows = [
         verdict._asdict()
         | {
@@ -49,7 +49,7 @@ def as_json(verdicts: list[Verdict], arguments: argparse.Namespace) -> str:
         }
         for verdict in verdicts
     ]
-    return json.dumps({"seed": arguments.seed, "statements": rows}, indent=1, default=float) + "\n"
+    return json.dumps({"seed": seed, "statements": rows}, indent=1, default=float) + "\n"
 
 
 def write(path: Path, text: str) -> None:
@@ -63,37 +63,48 @@ def write(path: Path, text: str) -> None:
 def import_figures(parser: argparse.ArgumentParser) -> ModuleType:
     """The module that draws, asked for before the work starts: matplotlib is an extra."""
     try:
-        return importlib.import_module("theory.figures")
+        return importlib.import_module(".figures", __package__)
     except ModuleNotFoundError as error:
         parser.error(f"--figures needs {error.name}; pip install 'jaxmeta[plot]'")
 
 
 def main() -> int:
     """Run all checks; exit status 1 if a verdict is not the recorded one."""
-    parser = argparse.ArgumentParser(prog="python -m theory", description=theory.__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m {__package__}", description=description)
     parser.add_argument("--instances", type=int, default=2000, help="per statement (default 2000)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--list", action="store_true", help="print names and claims, run nothing")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="run these alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts to FILE")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the figures into DIR")
     arguments = parser.parse_args()
     if arguments.instances < 10:
         parser.error(f"--instances: got {arguments.instances}, expected at least 10")
+    try:
+        statements = select(arguments.only)
+    except ValueError as error:
+        parser.error(f"--only: {error}")
+    if arguments.list:
+        for statement in statements:
+            print(f"{name(statement):<28}{statement.CLAIM}")
+        return 0
 
     figures = import_figures(parser) if arguments.figures else None
 
     start = time.perf_counter()
     print(HEADER, flush=True)
     verdicts = []
-    for verdict in theory.run(instances=arguments.instances, seed=arguments.seed):
+    for verdict in run(instances=arguments.instances, seed=arguments.seed, only=arguments.only):
         print(row(verdict), flush=True)
         verdicts.append(verdict)
 
     print("\nCounterexamples to what is printed (truth | as printed | corrected):")
-    for name, example in theory.counterexamples().items():
-        print(f"  {name}: {example.setting}")
+    examples = counterexamples(arguments.only)
+    for title, example in examples.items():
+        print(f"  {title}: {example.setting}")
         print(f"    {example.truth:.4g} | {example.printed:.4g} | {example.corrected:.4g}")
 
-    recorded = {theory.name(s): s.PRINTED_HOLDS for s in theory.STATEMENTS}
+    recorded = {name(s): s.PRINTED_HOLDS for s in statements}
     surprises = [
         v.name
         for v in verdicts
@@ -102,7 +113,7 @@ def main() -> int:
     print(f"\n{len(verdicts)} statements in {time.perf_counter() - start:.0f} s; ", end="")
     print(f"not as recorded: {', '.join(surprises)}" if surprises else "all verdicts as recorded")
     if arguments.json:
-        write(arguments.json, as_json(verdicts, arguments))
+        write(arguments.json, as_json(verdicts, examples, arguments.seed))
         print(f"verdicts: {arguments.json}")
     if figures:
         options = {"instances": arguments.instances, "seed": arguments.seed}

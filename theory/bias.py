@@ -2,7 +2,7 @@ r"""The bias term.
 
 Printed (Term 1 of the proof, and Eq. 7): what the ideal holds beyond the sources has norm
 $\sqrt{\sum_{i=K}^{d}\lambda_i^{4\alpha}}$. One term too many: the last dimension of the last source
-is counted as lost. For $d = K$, which the paper assumes in section 3.4, the bias is 0 and the print
+is counted as lost. For $d = K$, which the paper assumes in section 3.5, the bias is 0 and the print
 says $\lambda_K^{2\alpha}$.
 
 Corrected: the sum starts at $K + 1$. Proof. $X_{0,3}$ has orthonormal columns, so
@@ -12,9 +12,10 @@ grows, as the paper says.
 
 import numpy as np
 
-from theory.dense import strength
-from theory.instances import LAYOUTS, Instance, Rng, bounds, draw
-from theory.verdict import Counterexample, Verdict, equal
+from .dense import power
+from .instances import LAYOUTS, Instance, Rng, draw
+from .library import bounds
+from .verdict import Counterexample, Verdict, equal
 
 CLAIM = "bias = norm of the ideal beyond K (Term 1)"
 PRINTED_HOLDS = False
@@ -24,13 +25,13 @@ def direct(instance: Instance) -> float:
     """The norm of what the ideal holds in columns after the K-th."""
     total = sum(instance.sizes)
     beyond = instance.u[:, total : instance.ideal.size]
-    a = strength(instance.ideal[total:], 2 * instance.alpha)
+    a = power(instance.ideal[total:], 2 * instance.alpha)
     return float(np.linalg.norm((beyond * a) @ beyond.T))
 
 
 def printed(instance: Instance) -> float:
     """The sum from K to d."""
-    a = strength(instance.ideal[sum(instance.sizes) - 1 :], 2 * instance.alpha)
+    a = power(instance.ideal[sum(instance.sizes) - 1 :], 2 * instance.alpha)
     return float(np.linalg.norm(a))
 
 
@@ -38,7 +39,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     """The printed sum and the library's bias against the norm of the n x n matrix."""
     drawn = draw(rng, instances, LAYOUTS)
     truth = [direct(instance) for instance in drawn]
-    scale = [np.linalg.norm(strength(x.ideal, 2 * x.alpha)) for x in drawn]
+    scale = [np.linalg.norm(power(x.ideal, 2 * x.alpha)) for x in drawn]
     as_printed = equal(truth, [printed(instance) for instance in drawn], scale)
     return Verdict("bias", CLAIM, instances, as_printed, equal(truth, bounds(drawn).bias, scale))
 

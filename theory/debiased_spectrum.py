@@ -1,6 +1,6 @@
 r"""The ideal value behind a noisy one.
 
-Printed (section 3.4): the ideal spectrum is estimated by universal singular value thresholding,
+Printed (section 3.5): the ideal spectrum is estimated by universal singular value thresholding,
 $\lambda_i = \max(\tilde\lambda_i - 2\tau, 0)$, $\tau = \sigma\sqrt n$. As an estimate of a value it
 is far off: by $2\tau - \tau^2/\lambda$, for large $n$ as much as for small, which is 75 % of
 $\lambda = 2\tau$ and still 19 % of $\lambda = 10\tau$. What is $2\tau$ is the edge of the noise
@@ -27,14 +27,18 @@ Checked to six standard errors and $5/n$ at $n = 200, 800, 3200$, at each of whi
 as stated: they shrink by half from one to the next.
 """
 
+from collections.abc import Callable
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import Array
-from theory.instances import Rng
-from theory.spikes import Spikes, draw, tally
-from theory.verdict import Counterexample, Verdict
+
+from .dense import Array
+from .instances import Rng
+from .spikes import Spikes, draw, tally
+from .verdict import Counterexample, Verdict
 
 CLAIM = "value - 2 sigma sqrt n estimates the ideal value"
 PRINTED_HOLDS = False
@@ -42,14 +46,18 @@ PRINTED_HOLDS = False
 
 def thresholded(spikes: Spikes) -> Array:
     """Relative error of the printed estimate."""
-    return np.maximum(spikes.noisy - 2, 0) / spikes.ideal - 1
+    return estimated(jaxmeta.usvt, spikes) / spikes.ideal - 1
 
 
 def debiased(spikes: Spikes) -> Array:
-    """Relative error of the library's, each value on its own."""
-    values, n = jnp.asarray(spikes.noisy), spikes.n
-    size = max(n, values.size)
-    return np.asarray(jaxmeta.debias(values, sigma=size**-0.5, n=size)) / spikes.ideal - 1
+    """Relative error of the corrected one."""
+    return estimated(jaxmeta.debias, spikes) / spikes.ideal - 1
+
+
+def estimated(estimate: Callable[..., jax.Array], spikes: Spikes) -> Array:
+    """Ideal values by a function of the library, each on its own: n matters by tau = 1 alone."""
+    size = max(spikes.n, spikes.noisy.size)
+    return np.asarray(estimate(jnp.asarray(spikes.noisy), sigma=size**-0.5, n=size))
 
 
 def standard_error(spikes: Spikes) -> Array:

@@ -8,10 +8,10 @@ it is a vector.
 
 import numpy as np
 
-from theory.dense import frame
-from theory.instances import Instance, Rng, bounds
-from theory.theorem1 import check_layouts, printed
-from theory.verdict import Counterexample, Verdict
+from .instances import Instance, Rng, frame
+from .library import bounds
+from .theorem1 import check_layouts, printed
+from .verdict import Counterexample, Verdict
 
 CLAIM = "the bound holds when all alphas differ"
 PRINTED_HOLDS = False

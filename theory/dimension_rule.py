@@ -1,6 +1,6 @@
 r"""How many dimensions to keep of a noisy signal.
 
-Printed (section 3.4 and the appendix): threshold the spectrum, add noise to the result, and take
+Printed (section 3.5 and the appendix): threshold the spectrum, add noise to the result, and take
 the $k$ with the smallest PIP loss: the best dimensionality. The thresholded values are too small by
 almost $2\tau$ (`debiased_spectrum.py`), so the $k$ is that of a far weaker signal: at
 $\alpha = ½$ the number of values above $(2 + \sqrt3)\tau = 3.73\tau$.
@@ -30,9 +30,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 import jaxmeta
-from theory.dense import Array
-from theory.instances import Rng, draw_alpha
-from theory.verdict import Counterexample, Tally, Verdict, equal
+
+from .dense import Array
+from .instances import Rng, draw_alpha
+from .verdict import Counterexample, Tally, Verdict, equal
 
 CLAIM = "the recipe's k minimises the PIP loss"
 PRINTED_HOLDS = False

@@ -1,6 +1,6 @@
 r"""Dimension weights (DW): $c_{j,i} = \lambda_{\theta_j+i}^\alpha / \mu_{j,i}^\alpha$.
 
-Printed (Eq. 8, section 3.3): they minimise the magnitude terms. It holds: they make them 0. It
+Printed (Eq. 8, section 3.4): they minimise the magnitude terms. It holds: they make them 0. It
 needs $\mu_{j,i} > 0$ wherever $\lambda_{\theta_j+i} > 0$; a dimension without strength cannot be
 given any.
 
@@ -13,9 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 import jaxmeta
-from theory.dense import Array, strength
-from theory.instances import Instance, Rng, draw
-from theory.verdict import Verdict, equal
+
+from .dense import Array, power
+from .instances import Instance, Rng, draw
+from .verdict import Verdict, equal
 
 CLAIM = "DW (Eq. 8) makes the magnitude terms 0"
 PRINTED_HOLDS = True
@@ -27,7 +28,7 @@ def strengths(instance: Instance) -> Iterator[tuple[Array, Array]]:
     starts = np.cumsum((0, *instance.sizes[:-1]))
     for start, mu, alpha in zip(starts, instance.mu, instance.alphas, strict=True):
         block = padded[start : start + mu.size]
-        yield strength(block, 2 * instance.alpha), strength(mu, 2 * alpha)
+        yield power(block, 2 * instance.alpha), power(mu, 2 * alpha)
 
 
 def draw_positive(rng: Rng, instances: int) -> list[Instance]:

@@ -1,6 +1,6 @@
 r"""The weights that do minimise the PIP loss.
 
-Printed (abstract, section 3.3): differentiating gives the optimal weights, Eq. 8. They are optimal
+Printed (abstract, section 3.4): differentiating gives the optimal weights, Eq. 8. They are optimal
 for the bound's magnitude terms alone (`weights_minimise_loss.py`).
 
 Corrected: with $q = c^2 \ge 0$ and $z_a$ the columns of all sources,
@@ -23,10 +23,11 @@ import numpy as np
 import optax
 
 import jaxmeta
-from theory.dense import Array, embedding
-from theory.dimension_weights import draw_positive
-from theory.instances import Instance, Rng
-from theory.verdict import Counterexample, Verdict, at_most
+
+from .dense import Array, embedding
+from .dimension_weights import draw_positive
+from .instances import Instance, Rng
+from .verdict import Counterexample, Verdict, at_most
 
 CLAIM = "DW minimises the PIP loss over all weights"
 PRINTED_HOLDS = False
@@ -56,9 +57,8 @@ def objective(c: jax.Array, quadratic: jaxmeta.quadratic.PipQuadratic) -> jax.Ar
     return jaxmeta.quadratic.quadratic_loss(quadratic, c**2)
 
 
-@jax.jit
 @jax.vmap
-def solve(e: jax.Array, z: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.Array]:
+def solve(e, z, start) -> tuple[jax.Array, jax.Array]:
     """Exact weights, and those of descent."""
     quadratic = jaxmeta.pip_quadratic(e, (z,))
     found = jaxmeta.gradient_weights(objective, start, quadratic, optimiser=ADAM, steps=50)

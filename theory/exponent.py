@@ -13,19 +13,20 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import Array, strength
-from theory.instances import SPECTRA, Rng, draw_spectrum
-from theory.verdict import Verdict, at_most
+
+from .dense import Array, power
+from .instances import SPECTRA, Rng, draw_spectrum
+from .verdict import Verdict, at_most
 
 CLAIM = "a larger alpha favours leading directions; alpha < 1 lifts weak ones"
 PRINTED_HOLDS = True
 
 
-def sides(values: Array, low: float, high: float, power) -> tuple[Array, Array]:
-    """Left and right sides of the two claims, for exponents low <= high."""
+def sides(values: Array, low: float, high: float, to) -> tuple[Array, Array]:
+    """Left and right sides of the two claims, for exponents low <= high and the power `to`."""
     small = np.minimum(values / values[0], 1)
-    less, more = (power(values, p) / power(values, p)[0] for p in (high, low))
-    lifted = (small, power(small, low)) if low <= 1 else (power(small, low), small)
+    less, more = (to(values, p) / to(values, p)[0] for p in (high, low))
+    lifted = (small, to(small, low)) if low <= 1 else (to(small, low), small)
     return np.concatenate([less, lifted[0]]), np.concatenate([more, lifted[1]])
 
 
@@ -41,7 +42,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     for _ in range(instances):
         values = draw_spectrum(rng, 6, str(rng.choice(SPECTRA)))
         low, high = np.sort(rng.uniform(0, 2, 2))
-        printed.append(sides(values, low, high, strength))
+        printed.append(sides(values, low, high, power))
         library.append(sides(values, low, high, library_power))
     tallies = [
         at_most([less for less, _ in pairs], [more for _, more in pairs], 1)

@@ -13,9 +13,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import jaxmeta
-from theory.dense import eigen, frame, pip_loss, symmetric_noise
-from theory.instances import RELATIONS, SPECTRA, Instance, bounds, draw, losses
-from theory.theorem1 import counterexample, printed
+
+from .dense import eigen, pip_loss
+from .instances import RELATIONS, SPECTRA, Instance, draw, frame, losses, symmetric_noise
+from .library import bounds
+from .theorem1 import counterexample, printed
 
 # Okabe and Ito's palette: distinct to colour-blind readers too.
 GREY, ORANGE, SKY, GREEN, BLUE, VERMILION = (

@@ -1,27 +1,28 @@
-"""Instances of "an ideal, N sources and their weights", drawn so as to be hard.
+"""Instances of "an ideal, N sources and their weights", drawn so as to be hard, in NumPy alone.
 
 Every frame is a complete n x n orthogonal matrix, because the printed bound asks for columns beyond
-those that a source has.
+those that a source has. Tests of the library draw from here too, and of more kinds: counts on
+record are of the kinds in SPECTRA, RELATIONS and WEIGHTS alone.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-import jaxmeta
-from theory.dense import Array, eigen, embedding, frame, pip, strength, symmetric_noise
+from .dense import Array, Bound, bound, eigen, embedding, pip, power
 
 Rng = np.random.Generator
 
 SPECTRA = ("flat", "repeated", "zero tail", "power law", "12 orders", "random")
-BATCH = 64
+MORE_SPECTRA = ("zero", "wide")  # with nothing to measure by; so spread as fits in 32 bit
 RELATIONS = ("aligned", "nearly aligned", "noisy", "leading", "duplicated", "random", "orthogonal")
+MORE_RELATIONS = ("as the ideal", "copies")  # as "leading" and "duplicated", values and all
+WEIGHTS = ("ones", "matched", "sparse", "random")
+MORE_WEIGHTS = ("zeros",)
+BASES = ("random", "identity", "permuted", "nearly identity")
 
 
 class Layout(NamedTuple):
@@ -92,6 +93,15 @@ class Instance:
         """The size of the two matrices that the loss compares."""
         return float(sum(map(np.linalg.norm, self.pips())))
 
+    @cached_property
+    def terms(self) -> Bound:
+        """The terms of the bound, directly."""
+        ideal, *sources = (
+            (vectors[:, : values.size], values)
+            for vectors, values in zip((self.u, *self.q), (self.ideal, *self.mu), strict=True)
+        )
+        return bound(ideal, sources, self.c, self.alpha, self.alphas)
+
     def with_weights(self, c: Sequence[Array]) -> "Instance":
         """The same sources under other weights."""
         return replace(self, c=c)
@@ -107,18 +117,39 @@ def scales(instances: Sequence[Instance]) -> Array:
     return np.array([instance.scale for instance in instances])
 
 
-def draw(
-    rng: Rng, count: int, layouts: Sequence[Layout] = LAYOUTS, *, different_alphas: bool = False
-) -> list[Instance]:
-    """`count` instances, spread evenly over the layouts."""
-    return [
-        _draw_one(rng, layouts[i % len(layouts)], different_alphas=different_alphas)
-        for i in range(count)
-    ]
+def orthonormal(x: Array) -> Array:
+    """Columns made orthonormal one after the other, each on its own side."""
+    q, r = np.linalg.qr(x)
+    return q * np.sign(np.diag(r))
+
+
+def frame(rng: Rng, n: int, k: int | None = None) -> Array:
+    """k (or n) orthonormal columns, uniformly at random."""
+    return orthonormal(rng.standard_normal((n, k or n)))
+
+
+def nearly(rng: Rng, x: Array, top: float = -1) -> Array:
+    """A frame that is off another by an angle between 1e-12 and 10 ** top."""
+    return orthonormal(x + 10 ** rng.uniform(-12, top) * rng.standard_normal(x.shape))
+
+
+def symmetric_noise(rng: Rng, n: int) -> Array:
+    """A symmetric Gaussian matrix with unit variance off the diagonal."""
+    z = rng.standard_normal((n, n))
+    return (z + z.T) / np.sqrt(2)
+
+
+def draw_basis(rng: Rng, n: int, kind: str) -> Array:
+    """An orthogonal matrix of one of the kinds in BASES."""
+    if kind == "random":
+        return frame(rng, n)
+    if kind == "permuted":
+        return np.eye(n)[:, rng.permutation(n)]
+    return np.eye(n) if kind == "identity" else nearly(rng, np.eye(n))
 
 
 def draw_spectrum(rng: Rng, size: int, kind: str) -> Array:
-    """A descending spectrum of one of the kinds in SPECTRA."""
+    """A descending spectrum of one of the kinds in SPECTRA and MORE_SPECTRA."""
     i = np.arange(1.0, size + 1)
     values = {
         "flat": lambda: np.ones(size),
@@ -127,6 +158,8 @@ def draw_spectrum(rng: Rng, size: int, kind: str) -> Array:
         "power law": lambda: i ** -rng.uniform(0.3, 2),
         "12 orders": lambda: 10 ** rng.uniform(-12, 0, size),
         "random": lambda: rng.random(size),
+        "zero": lambda: np.zeros(size),
+        "wide": lambda: np.logspace(6, -6, size),
     }[kind]()
     return np.sort(values)[::-1] * 10 ** rng.uniform(-1, 1)
 
@@ -136,24 +169,51 @@ def draw_alpha(rng: Rng) -> float:
     return float(rng.choice([0, 0.25, 0.5, 1, 2, rng.uniform(0, 2), rng.uniform(0, 2)]))
 
 
-def _draw_one(rng: Rng, layout: Layout, *, different_alphas: bool) -> Instance:
+def draw(
+    rng: Rng, count: int, layouts: Sequence[Layout] = LAYOUTS, *, different_alphas: bool = False
+) -> list[Instance]:
+    """`count` instances, spread evenly over the layouts."""
+    return [
+        draw_one(
+            rng,
+            layouts[i % len(layouts)],
+            str(rng.choice(SPECTRA)),
+            str(rng.choice(RELATIONS)),
+            different_alphas=different_alphas,
+        )
+        for i in range(count)
+    ]
+
+
+def draw_one(
+    rng: Rng,
+    layout: Layout,
+    spectrum: str,
+    relation: str,
+    *,
+    basis: str = "random",
+    spectra: Sequence[str] = SPECTRA,
+    weights: Sequence[str] = WEIGHTS,
+    different_alphas: bool,
+) -> Instance:
+    """An ideal of one spectrum, sources of one relation to it; of the rest what may be drawn."""
     n, sizes, d = layout
-    spectrum, relation = str(rng.choice(SPECTRA)), str(rng.choice(RELATIONS))
-    u, ideal = frame(rng, n), draw_spectrum(rng, d, spectrum)
+    u, ideal = draw_basis(rng, n, basis), draw_spectrum(rng, d, spectrum)
     alpha = draw_alpha(rng)
     alphas = [draw_alpha(rng) if different_alphas else alpha for _ in sizes]
     padded = np.pad(ideal, (0, max(sum(sizes) - d, 0)))
-    starts = np.cumsum((0, *sizes[:-1]))
+    duplicated = relation in ("duplicated", "copies")
+    shared = draw_spectrum(rng, max(sizes), spectrum) if relation == "copies" else padded
     q: list[Array] = []
     mu, c = [], []
-    for j, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-        q.append(
-            q[0] if relation == "duplicated" and j else _draw_frame(rng, u, start, padded, relation)
-        )
-        block = padded[start : start + size]
-        own = draw_spectrum(rng, size, str(rng.choice(SPECTRA)))
-        mu.append(block if rng.random() < 0.5 else own)
-        c.append(_draw_weights(rng, block, mu[-1], alpha, alphas[j]))
+    for j, (end, size) in enumerate(zip(np.cumsum(sizes), sizes, strict=True)):
+        start = end - size
+        q.append(q[0] if duplicated and j else _draw_frame(rng, u, start, padded, relation))
+        block = padded[start:end]
+        own = draw_spectrum(rng, size, str(rng.choice(spectra)))
+        drawn = block if rng.random() < 0.5 else own
+        mu.append(shared[:size] if relation in MORE_RELATIONS else drawn)
+        c.append(_draw_weights(rng, block, mu[-1], alpha, alphas[j], str(rng.choice(weights))))
     return Instance(u, ideal, q, mu, c, alpha, alphas, spectrum, relation)
 
 
@@ -163,71 +223,24 @@ def _draw_frame(rng: Rng, u: Array, start: int, ideal: Array, relation: str) -> 
     if relation == "aligned":
         return aligned
     if relation == "nearly aligned":
-        return np.linalg.qr(aligned + 10 ** rng.uniform(-12, -1) * rng.standard_normal((n, n)))[0]
+        return nearly(rng, aligned)
     if relation == "noisy":
         level = 10 ** rng.uniform(-2, 0) * ideal.max() / np.sqrt(n)
         signal = (u[:, : ideal.size] * ideal) @ u[:, : ideal.size].T
         return eigen(signal + level * symmetric_noise(rng, n))[0]
-    if relation == "leading":
+    if relation in ("leading", "as the ideal"):
         return u
     if relation == "orthogonal":
         return np.roll(u, -ideal.size, axis=1)
     return frame(rng, n)
 
 
-def _draw_weights(rng: Rng, block: Array, mu: Array, alpha: float, source_alpha: float) -> Array:
-    kind = rng.integers(4)
-    if kind == 0:
-        return np.ones(mu.size)
-    if kind == 1:
-        own = strength(mu, source_alpha)
-        return np.where(own > 0, strength(block, alpha) / np.where(own > 0, own, 1), 0)
-    return rng.uniform(0, 2, mu.size) * (kind != 2 or rng.random(mu.size) < 0.5)
-
-
-def spectra(instance: Instance) -> tuple[jaxmeta.Spectrum, tuple[jaxmeta.Spectrum, ...]]:
-    """The ideal and the sources of an instance, as the library takes them."""
-
-    def spectrum(frame: Array, values: Array) -> jaxmeta.Spectrum:
-        return jaxmeta.Spectrum(jnp.asarray(frame[:, : values.size]), jnp.asarray(values))
-
-    sources = zip(instance.q, instance.mu, strict=True)
-    return spectrum(instance.u, instance.ideal), tuple(spectrum(q, mu) for q, mu in sources)
-
-
-class Bounds(NamedTuple):
-    """Bias and the three forms of the bound, one entry per instance."""
-
-    bias: Array
-    telescoped: Array
-    split: Array
-    tight: Array
-
-
-def bounds(instances: Sequence[Instance]) -> Bounds:
-    """The library's bound terms for all instances: one compilation for each layout."""
-    groups = defaultdict(list)
-    for i, instance in enumerate(instances):
-        groups[instance.layout].append(i)
-    totals = np.zeros((4, len(instances)))
-    # Batches of one size, the last one filled up, so that a layout is compiled once and for all.
-    batches = [
-        members[i : i + BATCH] for members in groups.values() for i in range(0, len(members), BATCH)
-    ]
-    for members in batches:
-        chosen = [instances[i] for i in members]
-        if len(instances) > 1:
-            chosen += chosen[-1:] * (BATCH - len(chosen))
-        arguments = [
-            (*spectra(x), tuple(x.c), np.float64(x.alpha), tuple(np.float64(a) for a in x.alphas))
-            for x in chosen
-        ]
-        ideal, sources, c, alpha, alphas = jax.tree.map(lambda *x: jnp.stack(x), *arguments)
-        terms = jax.vmap(_bound_terms)(ideal, sources, c, alpha, alphas)
-        forms = (terms.bias, terms.telescoped, terms.split, terms.tight)
-        totals[:, members] = np.stack(forms)[:, : len(members)]
-    return Bounds(*totals)
-
-
-def _bound_terms(ideal, sources, c, alpha, alphas):
-    return jaxmeta.bound_terms(ideal, sources, c, alpha=alpha, source_alphas=alphas)
+def _draw_weights(
+    rng: Rng, block: Array, mu: Array, alpha: float, source_alpha: float, kind: str
+) -> Array:
+    if kind in ("ones", "zeros"):
+        return np.full(mu.size, float(kind == "ones"))
+    if kind == "matched":
+        own = power(mu, source_alpha)
+        return np.where(own > 0, power(block, alpha) / np.where(own > 0, own, 1), 0)
+    return rng.uniform(0, 2, mu.size) * (kind != "sparse" or rng.random(mu.size) < 0.5)

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import Array, frame, projector_distance
-from theory.instances import Rng
-from theory.verdict import Verdict, equal
+
+from .dense import Array, projector_distance
+from .instances import Rng, frame, nearly
+from .verdict import Verdict, equal
 
 CLAIM = "|X0 X0' - Y0 Y0'| = sqrt 2 |X0' Y1|"
 PRINTED_HOLDS = True
@@ -32,7 +33,7 @@ def draw_frames(rng: Rng, n: int, k: int) -> tuple[Array, Array]:
         turn[:k, :k] = frame(rng, k)
         return x, x @ turn
     if kind == 1:
-        return x, np.linalg.qr(x + 10 ** rng.uniform(-12, 0) * rng.standard_normal((n, n)))[0]
+        return x, nearly(rng, x, 0)
     if kind == 2:
         return x, np.roll(x, -rng.integers(n), axis=1)
     return x, frame(rng, n)

@@ -14,10 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import pip
-from theory.instances import Rng
-from theory.lemma1 import SHAPES, draw_frames
-from theory.verdict import Verdict, equal
+
+from .dense import pip
+from .instances import Rng
+from .lemma1 import SHAPES, draw_frames
+from .verdict import Verdict, equal
 
 CLAIM = "spectral and nuclear norm of X0 X0' - Y0 Y0' from the sines"
 PRINTED_HOLDS = True

@@ -11,10 +11,10 @@ when it does so once. Proof. The sign is that of the increment, see `convex_in_k
 
 import numpy as np
 
-from theory.convex_in_k import curve, draw_noisy, increments
-from theory.dense import Array
-from theory.instances import Rng
-from theory.verdict import Counterexample, Verdict, equal
+from .convex_in_k import curve, draw_noisy, increments, library_squares
+from .dense import Array
+from .instances import Rng
+from .verdict import Counterexample, Verdict, equal
 
 CLAIM = "PIP loss against k has one minimum"
 PRINTED_HOLDS = False
@@ -28,14 +28,14 @@ def minima(steps: Array, rounding: float) -> int:
 
 
 def check(rng: Rng, instances: int) -> Verdict:
-    """Minima of the curve, counted directly and through the increments."""
-    direct, predicted = [], []
-    for _ in range(instances):
-        drawn = draw_noisy(rng)
-        squares = curve(*drawn) ** 2
-        rounding = 1e-11 * squares.max()
-        direct.append(minima(np.diff(squares), rounding))
-        predicted.append(minima(increments(*drawn), rounding))
+    """Minima of the curve, counted directly, through the increments and on the library's."""
+    drawn = [draw_noisy(rng) for _ in range(instances)]
+    counts = []
+    for x, library in zip(drawn, library_squares(drawn), strict=True):
+        squares = curve(*x.dense) ** 2
+        steps = np.diff(squares), increments(*x.dense), np.diff(library)
+        counts.append([minima(step, 1e-11 * squares.max()) for step in steps])
+    direct, *predicted = np.transpose(counts)
     return Verdict(
         "one_minimum_in_k", CLAIM, instances, equal(direct, 1, 1), equal(predicted, direct, 1)
     )

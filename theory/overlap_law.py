@@ -24,10 +24,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import Array
-from theory.instances import Rng
-from theory.spikes import Spikes, draw, tally
-from theory.verdict import Verdict
+
+from .dense import Array
+from .instances import Rng
+from .spikes import Spikes, draw, tally
+from .verdict import Verdict
 
 CLAIM = "squared cosine = 1 - tau^2 / lambda^2"
 PRINTED_HOLDS = True

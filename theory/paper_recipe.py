@@ -18,8 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.instances import Rng
-from theory.verdict import Verdict, equal
+
+from .instances import Rng
+from .verdict import Verdict, equal
 
 CLAIM = "the paper's Monte Carlo chooses k where mu > (2 + sqrt 3) tau ends"
 PRINTED_HOLDS = True

@@ -1,6 +1,6 @@
 r"""The rank of the ideal signal.
 
-Printed (section 3.4): "the rank is the smallest $(i+1)$ for which
+Printed (section 3.5): "the rank is the smallest $(i+1)$ for which
 $\tilde\lambda_i \le 2\sigma\sqrt n$". The smallest such $i$ is one more than the number of values
 above the threshold, so the printed rank is two too large.
 
@@ -9,11 +9,15 @@ $\max(\tilde\lambda_i - 2\sigma\sqrt n, 0)$, which is positive for exactly these
 matrix is the number of its non-zero singular values.
 """
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from theory.dense import Array, frame
-from theory.instances import SPECTRA, Rng, draw_spectrum
-from theory.verdict import Counterexample, Verdict, equal
+import jaxmeta
+
+from .dense import Array
+from .instances import SPECTRA, Rng, draw_spectrum, frame
+from .verdict import Counterexample, Verdict, equal
 
 CLAIM = "rank = smallest i + 1 with value i <= 2 sigma sqrt n"
 PRINTED_HOLDS = False
@@ -25,15 +29,16 @@ def printed(values: Array, threshold: float) -> int:
     return int(below[0] + 1) + 1
 
 
-def corrected(values: Array, threshold: float) -> int:
-    """The number of values above the threshold."""
-    return int(np.sum(values > threshold))
+@jax.vmap
+def corrected(values: jax.Array, threshold: jax.Array) -> jax.Array:
+    """The library's rank, at a noise and a size whose threshold needs no rounding."""
+    return jaxmeta.noise.usvt_rank(values, sigma=threshold / 8, n=16)
 
 
 def check(rng: Rng, instances: int) -> Verdict:
     """Both rules against the rank of the thresholded matrix."""
     truth: list[int] = []
-    rules: list[tuple[int, int]] = []
+    drawn: list[tuple[Array, float]] = []
     n = 12
     while len(truth) < instances:
         values = draw_spectrum(rng, n, str(rng.choice(SPECTRA)))
@@ -43,14 +48,14 @@ def check(rng: Rng, instances: int) -> Verdict:
             continue  # a value within rounding of the threshold has no definite rank
         u = frame(rng, n)
         truth.append(int(np.linalg.matrix_rank((u * kept) @ u.T, tol=1e-10 * values.max())))
-        rules.append((printed(values, threshold), corrected(values, threshold)))
-    first, second = np.transpose(rules)
-    return Verdict("rank_rule", CLAIM, len(truth), equal(first, truth, n), equal(second, truth, n))
+        drawn.append((values, threshold))
+    found = corrected(*(jnp.asarray(x) for x in map(np.array, zip(*drawn, strict=True))))
+    rule = [printed(*pair) for pair in drawn]
+    return Verdict("rank_rule", CLAIM, len(truth), equal(rule, truth, n), equal(found, truth, n))
 
 
 def counterexample() -> Counterexample:
     """Two values above the threshold."""
     values = np.array([5.0, 4.0, 1.0])
-    return Counterexample(
-        "values (5, 4, 1), threshold 2", 2.0, printed(values, 2.0), corrected(values, 2.0)
-    )
+    (found,) = corrected(jnp.asarray(values)[None], jnp.array([2.0]))
+    return Counterexample("values (5, 4, 1), threshold 2", 2.0, printed(values, 2.0), float(found))

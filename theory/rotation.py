@@ -1,6 +1,6 @@
 r"""Rotating the sources.
 
-Printed (section 3.3): directional variances can be further minimised by rotating the sources to
+Printed (section 3.4): directional variances can be further minimised by rotating the sources to
 have orthonormal directions with the ideal. They cannot: a source is rotated from the right,
 $E_j \to E_jR$, which changes neither its inner products nor its left singular vectors, and the
 directional terms are made of these alone. (It is the paper's own first observation.)
@@ -15,9 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import embedding, frame
-from theory.instances import LAYOUTS, Rng, draw, spectra
-from theory.verdict import Counterexample, Verdict, at_most, equal
+
+from .dense import embedding
+from .instances import LAYOUTS, Rng, draw, frame
+from .library import spectra
+from .verdict import Counterexample, Verdict, at_most, equal
 
 CLAIM = "a rotation of the sources lowers the directional terms"
 PRINTED_HOLDS = False

@@ -1,6 +1,6 @@
 r"""Weights without an ideal: rotation-invariant estimation against the oracle.
 
-Printed (section 3.4): weights are matched to the USVT estimate of the ideal spectrum. Under these
+Printed (section 3.5): weights are matched to the USVT estimate of the ideal spectrum. Under these
 the PIP loss is far above the best that weights can do, because the estimate is too small
 (`debiased_spectrum.py`) and because directions are not asked for.
 
@@ -24,9 +24,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import Array, symmetric_noise
-from theory.instances import Rng
-from theory.verdict import Counterexample, Verdict, at_most, tightness
+
+from .dense import Array
+from .instances import Rng, symmetric_noise
+from .verdict import Counterexample, Verdict, at_most, tightness
 
 CLAIM = "weights from the USVT spectrum are near the best without an ideal"
 PRINTED_HOLDS = False
@@ -42,14 +43,13 @@ def losses(rng: Rng, n: int, exponent: float, *, indefinite: bool) -> Array:
     sigma = TAU / np.sqrt(n)
     noisy, vectors = np.linalg.eigh(np.diag(values * signs) + sigma * symmetric_noise(rng, n))
     oracle = (vectors**2).T @ values
+    eigenvalues = jnp.asarray(noisy)
     if indefinite:
-        estimate = jaxmeta.ideal_strengths(jnp.asarray(noisy), sigma=sigma, alpha=0.5, size=128)[0]
+        estimate = jaxmeta.ideal_strengths(eigenvalues, sigma=sigma, alpha=0.5, size=128).values
     else:
-        estimate = jaxmeta.rotation_invariant(jnp.asarray(noisy), sigma=sigma)
-    order = np.argsort(-np.abs(noisy))
-    usvt = np.zeros(n)
-    usvt[order] = jaxmeta.usvt(jnp.asarray(np.abs(noisy)[order]), sigma=sigma, n=n)
-    weights = (oracle, np.maximum(estimate, 0), usvt)
+        estimate = jaxmeta.shrinkage.rie_strengths(eigenvalues, sigma=sigma, positive=True)
+    usvt = np.asarray(jaxmeta.usvt(jnp.abs(eigenvalues), sigma=sigma, n=n))
+    weights = (oracle, np.asarray(estimate), usvt)
     return np.array([np.sqrt(values @ values + w @ (w - 2 * oracle)) for w in weights])
 
 

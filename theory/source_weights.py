@@ -14,29 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import Array, embedding
-from theory.dimension_weights import draw_positive, strengths
-from theory.instances import Rng
-from theory.verdict import Verdict, at_most
+
+from .dense import best_magnitude, embedding
+from .dimension_weights import draw_positive, strengths
+from .instances import Rng
+from .verdict import Verdict, at_most
 
 CLAIM = "SW (Eq. 9) minimises the magnitude terms; it is DW with equal c"
 PRINTED_HOLDS = True
-
-
-def search(a: Array, b: Array) -> float:
-    """The smallest norm of a - q b over q >= 0, by ternary search."""
-
-    def term(q: float) -> float:
-        return float(np.linalg.norm(a - q * b))
-
-    low, high = 0.0, 1.0
-    while term(2 * high) < term(high):
-        high *= 2
-    high *= 2
-    for _ in range(100):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if term(left) < term(right) else (left, high)
-    return term((low + high) / 2)
 
 
 def check(rng: Rng, instances: int) -> Verdict:
@@ -51,7 +36,7 @@ def check(rng: Rng, instances: int) -> Verdict:
             formula = np.sqrt(np.sum(a * b) / np.sum(b * b))
             printed.append(float(np.linalg.norm(a - formula**2 * b)))
             library.append(float(np.linalg.norm(a - weight**2 * b)))
-            best.append(search(a, b))
+            best.append(best_magnitude(a, b))
             scale.append(float(np.linalg.norm(a)))
     return Verdict(
         "source_weights",

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from theory.dense import Array, symmetric_noise
-from theory.instances import Rng
-from theory.verdict import Tally
+from .dense import Array
+from .instances import Rng, symmetric_noise
+from .verdict import Tally
 
 SIZES = (200, 800, 3200)
 RATIOS = (2.0, 10.0)

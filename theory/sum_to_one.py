@@ -14,10 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import Array, embedding, pip
-from theory.dimension_weights import draw_positive
-from theory.instances import Rng
-from theory.verdict import Counterexample, Verdict, equal
+
+from .dense import Array, embedding, pip
+from .dimension_weights import draw_positive
+from .instances import Rng
+from .verdict import Counterexample, Verdict, equal
 
 CLAIM = "the closed forms sum to one"
 PRINTED_HOLDS = False

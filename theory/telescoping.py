@@ -12,9 +12,10 @@ $a_{k+1} = 0$.
 
 import numpy as np
 
-from theory.dense import Array, frame, strength
-from theory.instances import SPECTRA, Rng, draw_alpha, draw_spectrum
-from theory.verdict import Counterexample, Verdict, equal
+from .dense import Array, power
+from .instances import LAYOUTS, SPECTRA, Rng, draw, draw_alpha, draw_spectrum, frame, scales
+from .library import bounds
+from .verdict import Counterexample, Verdict, both, equal
 
 CLAIM = "X D^2a X' = sum of (lambda_i^2a - lambda_i+1^2a) X_i X_i', i <= k"
 PRINTED_HOLDS = False
@@ -30,12 +31,12 @@ def telescoped(x: Array, a: Array, after: float) -> Array:
 
 
 def check(rng: Rng, instances: int) -> Verdict:
-    """A block of k columns, alone (k = d) or followed by others (k < d)."""
+    """A block of k columns, alone (k = d) or followed by others (k < d); the library's bound."""
     errors: dict[str, list[float]] = {"printed": [], "corrected": []}
     for _ in range(instances):
         n, k = 12, int(rng.integers(1, 7))
         values = draw_spectrum(rng, k + int(rng.integers(3)), str(rng.choice(SPECTRA)))
-        a = strength(values, 2 * draw_alpha(rng))
+        a = power(values, 2 * draw_alpha(rng))
         x = frame(rng, n, k)
         direct = (x * a[:k]) @ x.T
         after = a[k] if a.size > k else 0.0
@@ -43,7 +44,10 @@ def check(rng: Rng, instances: int) -> Verdict:
             error = np.linalg.norm(telescoped(x, a[:k], value) - direct)
             errors[form].append(float(error / np.linalg.norm(a)))
     printed, corrected = (equal(errors[form], 0, 1) for form in ("printed", "corrected"))
-    return Verdict("telescoping", CLAIM, instances, printed, corrected)
+    drawn = draw(rng, instances, LAYOUTS[1:3])  # K < d and K > d
+    truth = [x.terms.bias + x.terms.magnitude.sum() + x.terms.direction.sum() for x in drawn]
+    library = equal(bounds(drawn).telescoped, truth, scales(drawn))
+    return Verdict("telescoping", CLAIM, instances, printed, both(corrected, library))
 
 
 def counterexample() -> Counterexample:

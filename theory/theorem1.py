@@ -30,9 +30,10 @@ steps hold with $|a_i - a_{i+1}|$.
 
 import numpy as np
 
-from theory.dense import Array, strength
-from theory.instances import LAYOUTS, Instance, Rng, bounds, draw, losses, scales
-from theory.verdict import Counterexample, Verdict, at_most, tightness
+from .dense import Array, power
+from .instances import LAYOUTS, Instance, Rng, draw, losses, scales
+from .library import bounds
+from .verdict import Counterexample, Verdict, at_most, tightness
 
 CLAIM = "PIP loss <= bias + variance terms, two sources (Eq. 7)"
 PRINTED_HOLDS = False
@@ -46,12 +47,12 @@ def printed(instance: Instance) -> float:
     n = instance.u.shape[0]
     total = sum(instance.sizes)
     padded = np.pad(instance.ideal, (0, max(total + 1 - instance.ideal.size, 0)))
-    a = strength(padded, 2 * instance.alpha)
+    a = power(padded, 2 * instance.alpha)
     bound = float(np.linalg.norm(a[total - 1 :]))  # i = K, ..., d
     start = 0
     for q, mu, c, alpha in zip(instance.q, instance.mu, instance.c, instance.alphas, strict=True):
         block = slice(start, start + mu.size)
-        bound += float(np.linalg.norm(a[block] - c**2 * strength(mu, 2 * alpha)))
+        bound += float(np.linalg.norm(a[block] - c**2 * power(mu, 2 * alpha)))
         for i in range(start + 1, start + mu.size + 1):
             across = q[:, : min(i, n)].T @ instance.u[:, i - 1 :]
             bound += float(np.sqrt(2) * (a[i - 1] - a[i]) * np.linalg.norm(across))

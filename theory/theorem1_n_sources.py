@@ -17,17 +17,22 @@ too (`jaxmeta.best_order`).
 
 import numpy as np
 
-from theory.instances import Instance, Rng, bounds
-from theory.theorem1 import check_layouts, printed
-from theory.verdict import Counterexample, Verdict
+from .instances import LAYOUTS, Instance, Rng, draw, losses, scales
+from .library import best_tight, bounds
+from .theorem1 import check_layouts, printed
+from .verdict import Counterexample, Verdict, at_most, both
 
 CLAIM = "PIP loss <= bias + variance terms, N = 1 to 5 sources"
 PRINTED_HOLDS = False
 
 
 def check(rng: Rng, instances: int) -> Verdict:
-    """Printed and corrected form for one to five sources."""
-    return check_layouts("theorem1_n_sources", CLAIM, rng, instances, {1, 2, 3, 4, 5})
+    """Printed and corrected form for one to five sources; for three, the best order as well."""
+    verdict = check_layouts("theorem1_n_sources", CLAIM, rng, instances, {1, 2, 3, 4, 5})
+    drawn = draw(rng, instances, LAYOUTS[7:8])
+    best = best_tight(drawn)
+    chain = at_most([losses(drawn), best], [best, bounds(drawn).tight], scales(drawn))
+    return verdict._replace(corrected=both(verdict.corrected, chain))
 
 
 def counterexample(k: int = 10, sources: int = 4) -> Counterexample:

@@ -11,9 +11,10 @@ Corrected, and proved, in `theorem1.py` with N = 1.
 
 import numpy as np
 
-from theory.instances import Rng, bounds
-from theory.theorem1 import check_layouts, flat, printed
-from theory.verdict import Counterexample, Verdict
+from .instances import Rng
+from .library import bounds
+from .theorem1 import check_layouts, flat, printed
+from .verdict import Counterexample, Verdict
 
 CLAIM = "PIP loss <= bias + variance terms, one source (Yin and Shen)"
 PRINTED_HOLDS = False

@@ -1,6 +1,6 @@
 r"""How tight the bound is.
 
-Printed (section 3.3): perturbation bounds of this kind are known to be tight. This one is attained,
+Printed (section 3.4): perturbation bounds of this kind are known to be tight. This one is attained,
 and can also be as far off as one likes: if two sources hold each other's block of the ideal, the
 concatenation is perfect and the bound is not 0.
 
@@ -13,10 +13,9 @@ each order gives a bound, and the least of them is one.
 
 import numpy as np
 
-import jaxmeta
-from theory.dense import frame
-from theory.instances import Instance, Rng, bounds, losses, scales, spectra
-from theory.verdict import Counterexample, Verdict, at_most, equal
+from .instances import Instance, Rng, frame, losses, scales
+from .library import best_tight, bounds
+from .verdict import Counterexample, Verdict, at_most, equal
 
 CLAIM = "the bound is tight: no loss, no bound"
 PRINTED_HOLDS = False
@@ -37,20 +36,13 @@ def flat(rng: Rng, n: int = 12, k: int = 4) -> Instance:
     return Instance(frame(rng, n), one, [frame(rng, n)], [one], [np.ones(k)], 0.5, [0.5])
 
 
-def best(instance: Instance) -> float:
-    """The tight bound in the best order of the sources."""
-    ideal, sources = spectra(instance)
-    return float(jaxmeta.bounds.best_order(ideal, sources, alpha=instance.alpha).tight)
-
-
 def check(rng: Rng, instances: int) -> Verdict:
     """Swapped sources in their order and in the best one; flat single sources."""
     swaps = [swapped(rng) for _ in range(instances // 2)]
     flats = [flat(rng) for _ in range(instances // 2)]
     printed = at_most(bounds(swaps).telescoped, losses(swaps), scales(swaps))
-    bound = [best(instance) for instance in swaps]
     corrected = equal(
-        np.concatenate([bound, bounds(flats).telescoped]),
+        np.concatenate([best_tight(swaps), bounds(flats).telescoped]),
         np.concatenate([losses(swaps), losses(flats)]),
         np.concatenate([scales(swaps), scales(flats)]),
     )
@@ -62,4 +54,5 @@ def counterexample() -> Counterexample:
     instance = swapped(np.random.default_rng(0))
     (bound,) = bounds([instance]).tight
     setting = "each of two sources holds the other's block: loss, bound, bound in the best order"
-    return Counterexample(setting, instance.loss, float(bound), best(instance))
+    (best,) = best_tight([instance])
+    return Counterexample(setting, instance.loss, float(bound), float(best))

@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from theory.dense import frame, pip_loss
-from theory.instances import SPECTRA, Rng, draw_spectrum
-from theory.verdict import Verdict, equal
+
+from .dense import pip_loss
+from .instances import SPECTRA, Rng, draw_spectrum, frame
+from .verdict import Verdict, both, equal
 
 CLAIM = "PIP loss of E and EQ is 0; the loss does not see rotations"
 PRINTED_HOLDS = True
@@ -25,10 +26,10 @@ SHAPES = ((10, 1, 1), (12, 4, 4), (12, 5, 2), (6, 8, 3))
 
 
 def check(rng: Rng, instances: int) -> Verdict:
-    """E against EQ directly; the library's loss of EQ and F against the direct one of E and F."""
-    rotated, truth, library, scale = [], [], [], []
+    """E against EQ directly; by the library, EQ against F and the inner products of EQ."""
+    rotated, truth, library, changes, scale = [], [], [], [], []
     for n, k, m in SHAPES:
-        first, second = [], []
+        before, first, second = [], [], []
         for _ in range(instances // len(SHAPES)):
             e = rng.standard_normal((n, k)) * draw_spectrum(rng, k, str(rng.choice(SPECTRA)))
             turned = e @ frame(rng, k)
@@ -37,8 +38,13 @@ def check(rng: Rng, instances: int) -> Verdict:
             rotated.append(pip_loss(e, turned))
             truth.append(pip_loss(e, f))
             scale.append(np.linalg.norm(e @ e.T) + np.linalg.norm(f @ f.T))
+            before.append(e @ e.T)
             first.append(turned)
             second.append(f)
-        library.append(jax.vmap(jaxmeta.pip_loss)(jnp.stack(first), jnp.stack(second)))
-    corrected = equal(np.concatenate(library), truth, scale)
+        stacked = jnp.stack(first)
+        library.append(jax.vmap(jaxmeta.pip_loss)(stacked, jnp.stack(second)))
+        products = np.asarray(jax.vmap(jaxmeta.pip.pip_matrix)(stacked))
+        changes.append(np.linalg.norm(products - before, axis=(1, 2)))
+    losses = equal(np.concatenate(library), truth, scale)
+    corrected = both(losses, equal(np.concatenate(changes), 0, scale))
     return Verdict("unitary_invariance", CLAIM, len(truth), equal(rotated, 0, scale), corrected)

@@ -67,6 +67,11 @@ def equal(left: ArrayLike, right: ArrayLike, scale: ArrayLike) -> Tally:
     return Tally(int((~(error <= TOLERANCE)).sum()), float(error.max(initial=0)))
 
 
+def both(first: Tally, second: Tally) -> Tally:
+    """Two statements as one, which holds where both do."""
+    return Tally(first.violations + second.violations, max(first.worst, second.worst))
+
+
 def tightness(bound: ArrayLike, loss: ArrayLike) -> Tightness:
     """Median and range of bound over loss, where there is a loss."""
     bound, loss = np.asarray(bound), np.asarray(loss)

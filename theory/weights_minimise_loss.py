@@ -1,6 +1,6 @@
 r"""Whether the closed forms minimise the PIP loss.
 
-Printed (abstract, section 3.3): the loss is a function of the coefficients alone, and its optimum
+Printed (abstract, section 3.4): the loss is a function of the coefficients alone, and its optimum
 is found by differentiating; weighted concatenation so minimises the PIP loss. It does not: the
 closed forms minimise the magnitude terms of an *upper bound*. Where directions are off, the loss is
 smaller for smaller weights, and even no weights at all can be better than DW.
@@ -16,10 +16,11 @@ concatenation. (The weights that do minimise the loss solve a non-negative least
 import numpy as np
 
 import jaxmeta
-from theory.dense import frame
-from theory.dimension_weights import draw_positive
-from theory.instances import Instance, Rng, bounds, losses, scales
-from theory.verdict import Counterexample, Verdict, at_most
+
+from .dimension_weights import draw_positive
+from .instances import Instance, Rng, frame, losses, scales
+from .library import bounds
+from .verdict import Counterexample, Verdict, at_most
 
 CLAIM = "PIP loss under DW <= PIP loss unweighted"
 PRINTED_HOLDS = False

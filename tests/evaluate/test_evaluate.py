@@ -1,13 +1,29 @@
-"""All tasks by name: the data set is read, and scored by the function that it belongs to."""
+"""Tasks by name: a data set is read and scored by its function; and scores of real vectors."""
 
 import os
+import pathlib
 
+import jax
 import numpy as np
 import pytest
 
-from jaxmeta.evaluate import DATASETS, SIMILARITY, TASKS, MissingData, evaluate, load, similarity
+from jaxmeta.evaluate import (
+    DATASETS,
+    SIMILARITY,
+    TASKS,
+    MissingData,
+    entailment,
+    evaluate,
+    load,
+    relatedness,
+    sentiment,
+    similarity,
+    sts,
+    tagging,
+)
+from jaxmeta.files import Vectors, read_vectors
 
-pytestmark = pytest.mark.one_leg  # word similarity has no arrays of JAX
+pytestmark = pytest.mark.one_leg  # in double precision on the host, or of float32
 needs_data = pytest.mark.skipif(
     "JAXMETA_DATA" not in os.environ, reason="JAXMETA_DATA names no folder with data sets"
 )
@@ -57,3 +73,60 @@ def test_seven_sets_of_real_words(rng):
     for score in scores:
         assert score.covered == score.total
         assert abs(score.value) < 5 / np.sqrt(score.total)
+
+
+# Real data: word2vec of 26,000 words, float32, with what SentEval reports for all of them in mind
+
+
+@pytest.fixture(scope="module")
+def word2vec():
+    folder = pathlib.Path(os.environ["JAXMETA_DATA"])
+    return read_vectors(folder / "vectors" / "googlenews-26k-300d.bin")
+
+
+@needs_data
+def test_sentiment_of_reviews(word2vec):
+    score = sentiment(word2vec, load("CR"), seed=0)
+    assert score.total == 3775
+    assert score.covered > 3700
+    assert 0.77 < score.value < 0.82
+
+
+@needs_data
+def test_entailment_and_relatedness_of_sick(word2vec):
+    data, word2vec = load("SICK"), Vectors(word2vec.words, word2vec.matrix[:, :100])
+    score = entailment(word2vec, data)
+    assert (score.task, score.total) == ("SICK-E", 4927)
+    assert 0.73 < score.value < 0.79
+    pearson, spearman = relatedness(word2vec, data)
+    assert pearson.task == "SICK-R"
+    assert 0.70 < pearson.value < 0.77
+    assert 0.63 < spearman.value < 0.71
+
+
+@needs_data
+def test_similarity_of_sentences(word2vec):
+    pearson, spearman = sts(word2vec, load("STS-B"))
+    assert (pearson.task, pearson.total) == ("STS-B", 1379)
+    assert 0.4 < spearman.value < 0.6
+    found = sts(word2vec, load("STS14"))
+    assert len(found) == 14
+    assert [found[0].total, *(score.total for score in found[2::2])].count(750) == 4
+    assert 0.4 < found[0].value < 0.7
+
+
+@needs_data
+def test_tagging_of_english():
+    """A few hundred sentences, float32: far above the share of the most frequent tag."""
+    whole = load("CoNLL-2000")
+    text = whole._replace(train=whole.train[:800], test=whole.test[:200])
+    seen = {word for part in text[1:] for s in part for word, _ in s}
+    seen |= {word.lower() for word in seen}
+    file = pathlib.Path(os.environ["JAXMETA_DATA"]) / "vectors" / "glove-100d-56k.txt.gz"
+    vectors = read_vectors(file, format="glove", limit=20_000, vocabulary=seen)
+    score = tagging(vectors, text, key=jax.random.key(0), epochs=4, batch=4)
+    tags = [tag for s in text.test for _, tag in s]
+    assert score.total == len(tags)
+    assert 0.7 < score.covered / score.total < 1
+    commonest = max(tags.count(tag) for tag in set(tags)) / len(tags)
+    assert score.value > 0.7 > 3 * commonest

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxmeta._checks import fail
+
 __all__ = ["DAMAGED_ARCHIVE", "Cache", "digest", "intact", "opened", "write_whole"]
 
 DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError)
@@ -43,24 +45,21 @@ def write_whole(path: str | Path) -> Iterator[Path]:
         ours = error.filename is None or Path(str(error.filename)) in (part, *path.parents)
         if error.errno is None or not ours:
             raise
-        message = (
-            f"{path}: could not be written ({error.strerror}), and is as it was before; "
-            "free some space, or choose another folder"
-        )
-        raise OSError(error.errno, message) from error
+        message = f"{path}: could not be written ({error.strerror}), and is as it was before; "
+        raise OSError(error.errno, message + "free some space, or choose another folder") from error
     finally:
         with suppress(OSError):  # it must not hide the first error
             part.unlink()
 
 
 def digest(path: str | Path) -> str:
-    """SHA-256 of what a file holds, read in blocks."""
+    """Compute the SHA-256 of what a file holds, read in blocks."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def opened(path: Path, raw: io.BufferedIOBase) -> Iterator[tuple[str, io.BufferedIOBase]]:
-    """Names and contents of the texts in a file."""
+    """Open the texts in a file, packed or not: give the name and the content of each."""
     kind = path.suffix.lower()
     if kind == ".zip":
         with intact(path):
@@ -86,10 +85,8 @@ def intact(path: Path) -> Iterator[None]:
     except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise ValueError(
-            f"{path}: got data that ends early or does not unpack ({error}), expected a whole "
-            "file; it is truncated or damaged: fetch it again."
-        ) from error
+        got = f"data that ends early or does not unpack ({error})"
+        fail(str(path), got, "a whole file", "it is truncated or damaged: fetch it again")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +99,7 @@ class Cache:
     def arrays(
         self, stage: str, key: dict[str, Any], make: Callable[[], dict[str, np.ndarray]]
     ) -> dict[str, np.ndarray]:
-        """What `make` returns, from disk if it was made before with the same `stage` and `key`.
+        """Return what `make` does, from disk if it was made before with the same `stage` and `key`.
 
         A file that cannot be read is made anew.
         """
@@ -116,7 +113,7 @@ class Cache:
         return arrays
 
     def find(self, stage: str, key: dict[str, Any]) -> dict[str, np.ndarray] | None:
-        """The arrays kept under these settings, or None if there are none that can be read."""
+        """Return the arrays kept under these settings, or None if none can be read."""
         if self.folder is None:
             return None
         try:

@@ -14,7 +14,7 @@ __all__ = ["read", "write"]
 
 
 def read(asked: _blocks.Asked) -> _blocks.Blocks:
-    """Blocks of a file in this format."""
+    """Read blocks of a file in this format."""
     path = asked.path
     with _blocks.unpacked(path) as (file, done):
 
@@ -58,12 +58,14 @@ def read(asked: _blocks.Asked) -> _blocks.Blocks:
 
 
 def _float32s(buffer: bytes, places: list[int], columns: int, chosen: np.ndarray) -> np.ndarray:
+    """Take the numbers at some of the places in a buffer."""
     size = 4 * columns
     every = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
     return every[np.array(places)[chosen]].view("<f4").reshape(-1, columns)
 
 
 def _where(path: Path, offset: int, places: list[int], i: int) -> str:
+    """Name the place of the numbers of one word."""
     return f"{path}: numbers at offset {offset + places[i]}"
 
 

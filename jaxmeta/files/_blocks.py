@@ -40,48 +40,38 @@ HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d+) (\d+)[ \r]*\n")
 
 
 class Asked(NamedTuple):
-    """What a reader is asked for."""
+    """A reader is asked for this."""
 
     path: Path
-    format: str | None
-    """The format that the caller named, if any."""
-    limit: int
-    """Rows after so many are not looked at."""
-    words: str | Path | Sequence[str] | None
-    """The words of a matrix, or a file of them. None: they are in the file, or beside it."""
-    dtype: np.dtype | None
-    """The dtype that numbers are cast to afterwards."""
+    format: str | None  # as the caller named it
+    limit: int  # rows after so many are not looked at
+    words: str | Path | Sequence[str] | None  # those of a matrix, or a file of them
+    dtype: np.dtype | None  # what numbers are cast to afterwards
 
 
 class Block(NamedTuple):
-    """Some rows of a file. Their numbers are made when they are asked for."""
+    """Some rows of a file, whose numbers are made when they are asked for."""
 
     words: Sequence[bytes | str]
-    rows: Callable[[np.ndarray], np.ndarray]
-    """From places in the block to their rows."""
-    where: Callable[[int], str]
-    """From a place in the block to the file and the line, offset or row, for errors."""
-    done: float
-    """The fraction of the file that is read."""
+    rows: Callable[[np.ndarray], np.ndarray]  # from places in the block to their rows
+    where: Callable[[int], str]  # from a place to the file and the line, offset or row
+    done: float  # the fraction of the file that is read
 
 
 Blocks: TypeAlias = Generator[Block, None, None]
-"""What a reader gives."""
 
 
 class Given(NamedTuple):
-    """What a writer is given."""
+    """A writer is given this."""
 
-    words: Sequence[str] | None
-    """None: they are in a list beside the file."""
+    words: Sequence[str] | None  # None: they are in a list beside the file
     shape: tuple[int, int]
     dtype: np.dtype
-    blocks: Iterator[tuple[Sequence[str], np.ndarray]]
-    """Some words and their vectors at a time."""
+    blocks: Iterator[tuple[Sequence[str], np.ndarray]]  # some words and their vectors at a time
 
 
 def float_dtype(name: str, dtype: Any) -> np.dtype:
-    """A dtype in the machine's byte order, if it is one of `DTYPES`."""
+    """Bring a dtype into the machine's byte order, if it is one of `DTYPES`."""
     found = np.dtype(dtype).newbyteorder("=")
     if found not in map(np.dtype, DTYPES.values()):
         got = f"dtype {np.dtype(dtype)}"
@@ -90,7 +80,7 @@ def float_dtype(name: str, dtype: Any) -> np.dtype:
 
 
 def cast(rows: np.ndarray, dtype: np.dtype | None, where: Callable[[int], str]) -> np.ndarray:
-    """Rows in another dtype, all of them finite."""
+    """Cast rows to another dtype, in which all numbers must be finite."""
     dtype = float_dtype(where(0), rows.dtype) if dtype is None else dtype
     with np.errstate(over="ignore"):
         found = rows.astype(dtype, copy=False)
@@ -104,7 +94,7 @@ def cast(rows: np.ndarray, dtype: np.dtype | None, where: Callable[[int], str]) 
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
-    """Contents of a file, packed or not, and a function for the fraction of it that is read."""
+    """Open a file, packed or not; give its content and a function for the fraction that is read."""
     with path.open("rb") as raw:
         texts = list(itertools.islice(opened(path, raw), 2))
         if len(texts) != 1:
@@ -116,7 +106,7 @@ def unpacked(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
 
 @contextmanager
 def packed(path: Path, part: Path) -> Iterator[Any]:
-    """A file to write to, packed as the name of `path` says. The same content, the same bytes."""
+    """Open a file to write, packed as the name of `path` says: the same content, the same bytes."""
     with ExitStack() as stack:
         raw = stack.enter_context(part.open("wb"))
         match path.suffix.lower():
@@ -134,7 +124,7 @@ def packed(path: Path, part: Path) -> Iterator[Any]:
 
 
 def line_blocks(path: Path, file: Any) -> Iterator[bytes]:
-    """Blocks of whole lines, each with its end."""
+    """Cut a text into blocks of whole lines, each with its end."""
     rest, more = b"", b"more"
     while more:
         with intact(path):
@@ -153,7 +143,7 @@ def line_blocks(path: Path, file: Any) -> Iterator[bytes]:
 def by_rows(
     asked: Asked, words: Any, shape: Sequence[int], dtype: np.dtype, take: Callable
 ) -> Blocks:
-    """Blocks of a matrix, of which `take` gives a slice of rows, and of the words beside it."""
+    """Cut a matrix, of which `take` gives a slice of rows, and its words into blocks."""
     path = asked.path
     if len(shape) != 2 or 0 in shape:
         fail(str(path), f"shape {tuple(shape)}", "a matrix", "save one with a row for each word")
@@ -174,7 +164,7 @@ def by_rows(
 
 
 def _listed(path: Path, words: Any) -> Generator[Any, None, None]:
-    """Words from a list, or from the file that is given or stands beside another."""
+    """Take words from a list, or from the file that is given or stands beside another."""
     if words is not None and not isinstance(words, str | Path):
         yield from words
         return

@@ -20,7 +20,7 @@ _SCALE = np.array([1.0] + [10.0**i for i in range(16)])
 
 
 def parse(text: bytes, starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers between places of a text, and whether each is sure to be the nearest float64.
+    """Parse the numbers between places of a text; say which are sure to be the nearest float64.
 
     A number of up to 15 digits and a point is an integer over a power of ten. Both are exact, so
     their ratio is rounded once.
@@ -43,7 +43,7 @@ def parse(text: bytes, starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarra
 
 
 def _digits(eight: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The integer that 8 characters are, the place of a point from their end, and what is wrong."""
+    """Give the integer that 8 characters are, where a point is from their end, what is wrong."""
     u = np.uint64
     x = (eight ^ u(0x3030303030303030)) & mask  # digits are now 0 to 9, and a point is 0x1e
     points = x & u(0x1010101010101010)
@@ -59,7 +59,7 @@ def _digits(eight: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def halfway(numbers: np.ndarray, dtype: np.dtype) -> list[list[int]]:
-    """Places of numbers between two neighbours in `dtype`: which is nearer, the text must tell."""
+    """Find numbers midway between two neighbours in `dtype`: the text must tell which is nearer."""
     # Such numbers have at most 25 bits. Few have; of those the mirror image is looked at.
     rows, columns = np.nonzero(numbers.view(np.uint64) & np.uint64((1 << 28) - 1) == 0)
     some = numbers[rows, columns]
@@ -71,7 +71,7 @@ def halfway(numbers: np.ndarray, dtype: np.dtype) -> list[list[int]]:
 
 
 def shortest(matrix: np.ndarray) -> np.ndarray:
-    """The float64 nearest to the shortest decimal that tells a float16 or float32 apart."""
+    """Find the float64 nearest to the shortest decimal that tells a float16 or float32 apart."""
     limits = np.finfo(matrix.dtype)
     size = np.abs(matrix.astype(np.float64))
     # Here powers of ten are exact, and so rounded decimals are the nearest float64.

@@ -14,7 +14,7 @@ __all__ = ["read_npy", "read_npz", "write_npy", "write_npz"]
 
 
 def read_npz(asked: _blocks.Asked) -> _blocks.Blocks:
-    """Blocks of an archive with arrays `words` and `vectors`."""
+    """Read blocks of an archive with arrays `words` and `vectors`."""
     path = asked.path
     with path.open("rb") as raw, intact(path):
         archive = zipfile.ZipFile(raw)
@@ -40,7 +40,7 @@ def read_npz(asked: _blocks.Asked) -> _blocks.Blocks:
 
 
 def read_npy(asked: _blocks.Asked) -> _blocks.Blocks:
-    """Blocks of an array."""
+    """Read blocks of an array."""
     path = asked.path
     with path.open("rb") as file:
         try:
@@ -55,18 +55,19 @@ def read_npy(asked: _blocks.Asked) -> _blocks.Blocks:
 
 
 def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Shape, whether columns come one after the other, and dtype of the array that follows."""
+    """Read shape, order (whether it is by columns) and dtype of the array that follows."""
     if np.lib.format.read_magic(file) == (1, 0):
         return np.lib.format.read_array_header_1_0(file)
     return np.lib.format.read_array_header_2_0(file)
 
 
 def _items(file: Any, dtype: np.dtype, count: int) -> np.ndarray:
+    """Read the next items of a file."""
     return np.frombuffer(file.read(count * dtype.itemsize), dtype, count)
 
 
 def _matrix(asked: _blocks.Asked, words: Any, header: tuple, given: Any) -> _blocks.Blocks:
-    """Blocks of rows that follow a header in a file; of an array, if columns follow instead."""
+    """Read blocks of rows that follow a header in a file, or take them from an array by columns."""
     shape, by_columns, dtype = header
 
     def take(rows: slice) -> np.ndarray:

@@ -14,7 +14,7 @@ __all__ = ["read", "write"]
 
 
 def read(asked: _blocks.Asked) -> _blocks.Blocks:
-    """Blocks of the one matrix in a file."""
+    """Read blocks of the one matrix in a file."""
     path, words = asked.path, asked.words
     package = _checks.package("safetensors", "io")
     try:

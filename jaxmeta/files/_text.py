@@ -21,7 +21,7 @@ UNFIT = rf"\n|\A[ \t]|[ \t]\Z|[ \t]{_NUMBER}\Z"  # where a word ends could not b
 
 
 def read(asked: _blocks.Asked) -> _blocks.Blocks:
-    """Blocks of text, whose first lines tell whether it has a header."""
+    """Read blocks of text, whose first lines tell whether it has a header."""
     path = asked.path
     with _blocks.unpacked(path) as (file, done):
         blocks = _blocks.line_blocks(path, file)
@@ -44,7 +44,7 @@ def read(asked: _blocks.Asked) -> _blocks.Blocks:
 
 
 def _header(path: Path, start: bytes, format: str | None) -> tuple[int, int, int]:
-    """Rows, columns and length of the header of text; without one rows are -1, its length 0."""
+    """Find rows, columns and length of the header; without one rows are -1, its length 0."""
     lines = start.split(b"\n", 20)[:20]
     rows_of_fields = [line.rstrip(b" \r").split(b" ") for line in lines if line.strip()]
     if not rows_of_fields:
@@ -73,11 +73,12 @@ def _header(path: Path, start: bytes, format: str | None) -> tuple[int, int, int
 
 
 def _is_number(field: bytes) -> bool:
+    """Tell whether a field is a number in decimal notation."""
     return re.fullmatch(_NUMBER, field.decode("latin-1"), re.ASCII) is not None
 
 
 def _where(path: Path, block: bytes, line: int, offset: int, i: int) -> str:
-    """The place of line i of a block that begins at a line and offset of a file."""
+    """Name the place of line i of a block that begins at a line and offset of a file."""
     start = sum(len(each) + 1 for each in block.split(b"\n", i)[:i])
     return f"{path}: line {line + i} (offset {offset + start})"
 
@@ -85,7 +86,7 @@ def _where(path: Path, block: bytes, line: int, offset: int, i: int) -> str:
 def _fields(
     block: bytes, columns: int, limit: int, where: Callable[[int], str]
 ) -> tuple[list[bytes], bytes, np.ndarray]:
-    """Words of some lines; their text, and the places in it around each number of each line."""
+    """Give the words of some lines, a text, and the places in it around all of their numbers."""
     do = "remove or repair that line"
     if b"\r\n" in block:
         block = block.replace(b"\r\n", b"\n")
@@ -116,7 +117,7 @@ def _fields(
 def _numbers(
     text: bytes, marks: np.ndarray, dtype: Any, where: Callable[[int], str], chosen: np.ndarray
 ) -> np.ndarray:
-    """Numbers of the chosen lines in float64. Cast to `dtype`, they are nearest to the text."""
+    """Parse the chosen lines to float64 numbers that, cast to `dtype`, are nearest to the text."""
     marks = marks[chosen]
     numbers, sure = _decimal.parse(text, marks[:, :-1] + 1, marks[:, 1:].copy())
     others = np.flatnonzero(~sure.all(axis=1))

@@ -35,7 +35,7 @@ SHOWN = 3  # words of each source in a message
 
 
 class Coverage(NamedTuple):
-    """How much of the result one source covers."""
+    """One source covers this much of the result."""
 
     name: str
     words: int
@@ -63,7 +63,7 @@ class Aligned(NamedTuple):
     """One per source."""
 
     def report(self) -> str:
-        """A table: what each source has of the words, and what is filled in."""
+        """Make a table of what each source has of the words, and what is filled in."""
         width = max(len("source"), *(len(each.name) for each in self.coverage))
         lines = [f"{'source':<{width}}{'its words':>12}{'of these':>12}{'share':>8}   filled in"]
         for each in self.coverage:
@@ -85,7 +85,7 @@ def align(
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Aligned:
-    r"""One array per source with the same words in its rows.
+    r"""Bring sources to the same words: one array per source, with a row for each of them.
 
     `vocabulary` is the words of all sources or those of any. In a union words are missing here and
     there: `missing` says what their rows are. "zero" takes no side: the source adds nothing to an
@@ -148,7 +148,7 @@ def align(
 def coverage_of(
     sources: Sequence[Vectors], names: Sequence[str], rows: Sequence[np.ndarray], how: str
 ) -> tuple[Coverage, ...]:
-    """How much each source covers of words that have these rows in it, as by `common_rows`."""
+    """Say how much each source covers of words whose rows are those of `common_rows`."""
     n, found = len(rows[0]), [int(np.sum(row >= 0)) for row in rows]
     return tuple(
         Coverage(name, len(source.words), count, count / n, n - count, how if count < n else "")
@@ -159,7 +159,7 @@ def coverage_of(
 def common_rows(
     sources: Sequence[Vectors], names: Sequence[str], vocabulary: str
 ) -> tuple[tuple[str, ...], list[np.ndarray]]:
-    """Words of the result, and the row that each has in each source, -1 if none."""
+    """Find the words of the result, and the row that each has in each source, -1 if none."""
     _checks.one_of("vocabulary", vocabulary, ("intersection", "union"))
     indices = []
     for j, source in enumerate(sources):
@@ -189,7 +189,7 @@ def common_rows(
 def predict_missing(
     sources: Sources, present: Present, *, ridge: Scalar = RIDGE
 ) -> tuple[Float[Array, "n _"], ...]:
-    r"""Sources with the rows of missing words predicted from the sources that have the word.
+    r"""Predict the rows of missing words from the sources that have the word.
 
     For each ordered pair of sources $(i, j)$, with $X$ and $Y$ the rows of $E_i$ and $E_j$ for the
     words that both have, less their means $\bar x$ and $\bar y$,
@@ -226,7 +226,7 @@ def predict_missing(
 
 @jax.jit(static_argnames="target")
 def _filled(sources: tuple[Array, ...], present: Array, ridge: Scalar, target: int) -> Array:
-    """One source with its missing rows predicted."""
+    """Predict the missing rows of one source."""
     y, has = sources[target], present[:, target]
     total, votes = jnp.zeros_like(y), jnp.zeros_like(y, shape=(y.shape[0], 1))
     for i, x in enumerate(sources):
@@ -244,7 +244,7 @@ def _filled(sources: tuple[Array, ...], present: Array, ridge: Scalar, target: i
 
 
 def _regression(x: Array, y: Array, common: Array, ridge: Scalar) -> Array:
-    """Values at all rows of x of the centred ridge regression on the `common` rows."""
+    """Evaluate at all rows of x the centred ridge regression on the `common` rows."""
     x = x / power_of_two(jnp.max(jnp.abs(x)))  # so that squares neither overflow nor vanish
     count = jnp.maximum(jnp.sum(common.astype(x.dtype)), 1)
 

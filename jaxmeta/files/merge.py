@@ -32,7 +32,7 @@ def merge_files(
     dtype: Any = None,
     progress: Progress | None = None,
 ) -> tuple[Coverage, ...]:
-    r"""Write $[E_1C_1 \ldots E_NC_N]$ of the sources in `paths` to `out`; how much each covers.
+    r"""Write $[E_1C_1 \ldots E_NC_N]$ of the sources in `paths` to `out`, and say what each covers.
 
     Names of files tell their formats, see `jaxmeta.files.vectors`. `weights[j]` is a number or one
     for each dimension of source $j$, as in `concatenate`; None means all 1. `vocabulary` is as in

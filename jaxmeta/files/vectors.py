@@ -60,6 +60,8 @@ __all__ = [
 
 
 class _Format(NamedTuple):
+    """A format is told by the end of a name, and has a reader and a writer."""
+
     suffixes: tuple[str, ...]
     read: Callable[[_blocks.Asked], _blocks.Blocks]
     write: Callable[[Any, _blocks.Given], None]
@@ -106,7 +108,7 @@ def read_vectors(
     errors: str = "strict",
     progress: Progress | None = None,
 ) -> Vectors:
-    r"""Words and vectors of a file, in its order.
+    r"""Read the words and vectors of a file, in its order.
 
     Parameters
     ----------
@@ -168,7 +170,7 @@ def read_vectors(
 
 
 def format_of(path: str | Path, format: str | None = None) -> str:
-    """The name of the format that is given, or that the name of a file tells."""
+    """Name the format that is given, or that the name of a file tells."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in _PACKED else ""
     if format is None:
@@ -191,7 +193,7 @@ def _collect(
     errors: str,
     progress: Progress,
 ) -> tuple[Vectors, int]:
-    """What is wanted of all blocks, and how many rows repeat a word."""
+    """Collect what is wanted of all blocks, and count the rows that repeat a word."""
     kept: dict[str, None] = {}
     enough = sys.maxsize if wanted is None else len(wanted)
     matrix, repeated = np.empty((0, 0)), 0
@@ -232,16 +234,17 @@ def _collect(
 
 
 def _decoded(block: _blocks.Block, errors: str) -> list[str]:
+    """Decode the words of a block, none of which may be empty."""
     try:
         words = [w if isinstance(w, str) else w.decode("utf-8", errors) for w in block.words]
     except UnicodeDecodeError as error:
         place = next(i for i, word in enumerate(block.words) if word == error.object)
-        remedy = "pass errors='backslashreplace' to keep it, or 'replace'"
         byte = f"byte {error.object[error.start]:#04x} at place {error.start}"
-        fail(block.where(place), f"{byte} of word {error.object!r}", "UTF-8", remedy)
+        do = "pass errors='backslashreplace' to keep it, or 'replace'"
+        fail(block.where(place), f"{byte} of word {error.object!r}", "UTF-8", do)
     if not all(words):
-        place = words.index("")
-        fail(block.where(place), "an empty word", "a word in every row", "remove that row")
+        where = block.where(words.index(""))
+        fail(where, "an empty word", "a word in every row", "remove that row")
     return words
 
 
@@ -325,7 +328,7 @@ def _check_words(words: Sequence[str], pattern: str, meaning: str) -> None:
 
 
 def as_vectors(source: Any) -> Vectors:
-    """Vectors from what other libraries hold.
+    """Take vectors from what other libraries hold.
 
     Parameters
     ----------
@@ -378,13 +381,12 @@ def as_vectors(source: Any) -> Vectors:
         if not isinstance(word, str):
             fail("words", repr(word), "strings", "decode or convert them")
         if times > 1:
-            remedy = "keep one row of each"
-            fail("words", f"{word!r} {times} times", "every word once", remedy)
+            fail("words", f"{word!r} {times} times", "every word once", "keep one row of each")
     return Vectors(words, matrix)
 
 
 def to_gensim(vectors: Any) -> Any:
-    """gensim's KeyedVectors of what `as_vectors` takes, in the same dtype."""
+    """Make gensim's KeyedVectors of what `as_vectors` takes, in the same dtype."""
     package = _checks.package("gensim.models", "gensim")
     given = as_vectors(vectors)
     found = package.KeyedVectors(given.matrix.shape[1], dtype=given.matrix.dtype)

@@ -40,7 +40,7 @@ check test64 test32: export OPENBLAS_NUM_THREADS = 1
 
 # In 64 bit, with every array annotation checked at run time; doctests of README and modules too.
 test64: $(READY)
-	JAX_ENABLE_X64=1 $(PYTEST) --doctest-modules --doctest-glob=README.md \
+	JAX_ENABLE_X64=1 $(PYTEST) --doctest-modules --doctest-glob=README.md --doctest-glob=guide.md \
 	    --jaxtyping-packages=jaxmeta,beartype.beartype
 
 # In 32 bit, JAX's default, without those checks: what a user runs. What does not depend on the

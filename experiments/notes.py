@@ -1,6 +1,6 @@
 """Put tables of results/ into the pages that quote them: no figure there is typed by hand.
 
-    python -m experiments.notes             bring paper_notes.md and README.md up to date
+    python -m experiments.notes             bring paper_notes.md and docs/guide.md up to date
     python -m experiments.notes --check     say what is not, and exit with 1
 
 A page has `<!-- results/table1/comparison.md -->` where a table belongs, and `<!-- end -->` after
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from experiments import _record
 
-PAGES = ("paper_notes.md", "README.md")
+PAGES = ("paper_notes.md", "docs/guide.md")
 PLACE = re.compile(r"<!-- (results/\S+) -->\n.*?<!-- end -->", re.DOTALL)
 
 

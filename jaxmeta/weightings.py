@@ -14,10 +14,17 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxmeta import _checks, released
+from jaxmeta import _checks
 from jaxmeta._types import Scalar, Weights
 from jaxmeta.noise import usvt
 from jaxmeta.quadratic import PipQuadratic, exact_weights
+from jaxmeta.released import (
+    released_2020_dimension_weights,
+    released_2021_dimension_weights,
+    released_2021_source_weights,
+    released_dimension_weights,
+    released_source_weights,
+)
 from jaxmeta.shrinkage import ideal_strengths, rie_strengths
 from jaxmeta.spectral import split_by_source
 from jaxmeta.weights import (
@@ -65,30 +72,29 @@ def weigh(name: str, sources: Sequence[Observed], ideal: PipQuadratic | None = N
 
     >>> import jax.numpy as jnp
     >>> source = Observed(jnp.array([4.0, 2.5]), n=100, alpha=0.5, sigma=0.1)
-    >>> print(weigh("DW", [source])[0].round(3), weigh("spiked", [source])[0].round(3))
-    [0.707 0.447] [0.93  0.775]
+    >>> for name in ("DW", "spiked"):
+    ...     print(f"{name}: {weigh(name, [source])[0][0]:.3f}")
+    DW: 0.707
+    spiked: 0.931
     """
     _checks.one_of("name", name, WEIGHTINGS)
-    weighting = WEIGHTINGS[name]
-    if weighting.needs == "ideal":
+    weights, _, needs = WEIGHTINGS[name]
+    if needs == "ideal":
         if ideal is None:
             do = "pass pip_quadratic(ideal_embedding, sources)"
             _checks.fail("ideal", "None", f"a PipQuadratic for {name}", do)
-        return weighting.weights(sources, ideal)
+        return weights(sources, ideal)
+    fields = ("sigma", "eigenvalues")[: ("", "sigma", "eigenvalues").index(needs)]
     for j, source in enumerate(sources):
-        for field in {"": (), "sigma": ("sigma",)}.get(weighting.needs, ("sigma", "eigenvalues")):
+        for field in fields:
             if getattr(source, field) is None:
                 do = "estimate it, as build_sources does, or choose another weighting"
                 _checks.fail(f"sources[{j}].{field}", "None", f"it for {name}", do)
-    return weighting.weights(sources)
+    return weights(sources)
 
 
-def _values(sources: Sequence[Observed]) -> tuple[Array, ...]:
-    return tuple(source.values for source in sources)
-
-
-def _sigmas(sources: Sequence[Observed]) -> tuple[Any, ...]:
-    return tuple(source.sigma for source in sources)
+def _each(field: str, sources: Sequence[Observed]) -> tuple[Any, ...]:
+    return tuple(getattr(source, field) for source in sources)
 
 
 def _denoised(sources: Sequence[Observed]) -> tuple[Array, ...]:
@@ -96,58 +102,56 @@ def _denoised(sources: Sequence[Observed]) -> tuple[Array, ...]:
     return tuple(usvt(s.values, sigma=s.sigma, n=s.n) for s in sources)
 
 
-def _matched(match: Callable[..., Any], sources: Sequence[Observed]) -> Any:
-    return match(_denoised(sources), _values(sources), alpha=sources[0].alpha)
+def _own(match: Callable[..., Any], sources: Sequence[Observed]) -> Any:
+    return match(_denoised(sources), _each("values", sources), alpha=sources[0].alpha)
 
 
-def _matched_to_blocks(match: Callable[..., Any], sources: Sequence[Observed]) -> Any:
+def _blocks(match: Callable[..., Any], sources: Sequence[Observed]) -> Any:
     pooled = jnp.sort(jnp.concatenate(_denoised(sources)), descending=True)
-    return match(pooled, _values(sources), alpha=sources[0].alpha)
+    return match(pooled, _each("values", sources), alpha=sources[0].alpha)
 
 
 def _of_each(weights: Callable[..., Array], sources: Sequence[Observed]) -> tuple[Array, ...]:
     return tuple(weights(s.values, sigma=s.sigma, n=s.n, alpha=s.alpha) for s in sources)
 
 
-def _released(weights: Callable[..., Any], sources: Sequence[Observed]) -> Any:
-    """Released weights read beyond the dimensions of a source."""
-    whole = (jnp.abs(jnp.asarray(s.eigenvalues, s.values.dtype)) for s in sources)
+def _whole(weights: Callable[..., Any], sources: Sequence[Observed]) -> Any:
+    """Released weights, which read beyond the dimensions of a source."""
+    values = (jnp.abs(jnp.asarray(s.eigenvalues, s.values.dtype)) for s in sources)
     return weights(
-        tuple(jnp.sort(x, descending=True) for x in whole),
+        tuple(jnp.sort(x, descending=True) for x in values),
         sizes=tuple(s.values.shape[0] for s in sources),
-        sigmas=_sigmas(sources),
+        sigmas=_each("sigma", sources),
         n=sources[0].n,
         alpha=sources[0].alpha,
     )
 
 
-def _by_strengths(
-    strengths: Callable[..., Array], sources: Sequence[Observed]
-) -> tuple[Array, ...]:
+def _strong(strengths: Callable[..., Array], sources: Sequence[Observed]) -> tuple[Array, ...]:
+    """Weights by strengths that are estimated from all eigenvalues."""
     found = []
     for s in sources:
-        estimated = strengths(jnp.asarray(s.eigenvalues, s.values.dtype), s)
-        found.append(strength_weights(s.values, estimated[: s.values.shape[0]], alpha=s.alpha))
+        eigenvalues = jnp.asarray(s.eigenvalues, s.values.dtype)
+        estimated = strengths(eigenvalues, s)[: s.values.shape[0]]
+        found.append(strength_weights(s.values, estimated, alpha=s.alpha))
     return tuple(found)
 
 
 def _rie(eigenvalues: Array, source: Observed) -> Array:
     if isinstance(source.alpha, int | float) and source.alpha != 0.5:
-        do = "use the weighting 'ideal strengths'"
-        _checks.fail("alpha", str(source.alpha), "0.5 for RIE", do)
+        _checks.fail("alpha", str(source.alpha), "0.5 for RIE", "use 'ideal strengths'")
     return rie_strengths(eigenvalues, sigma=source.sigma, positive=source.positive)
 
 
 def _ideal(eigenvalues: Array, source: Observed) -> Array:
-    found = ideal_strengths(
-        eigenvalues, sigma=source.sigma, alpha=source.alpha, positive=source.positive
-    )
-    return found.values
+    settings = {"sigma": source.sigma, "alpha": source.alpha, "positive": source.positive}
+    return ideal_strengths(eigenvalues, **settings).values
 
 
 def _aligned(sources: Sequence[Observed]) -> tuple[Array, ...]:
-    first = sources[0]
-    return aligned_weights(_values(sources), sigmas=_sigmas(sources), n=first.n, alpha=first.alpha)
+    n, alpha = sources[0].n, sources[0].alpha
+    values, sigmas = _each("values", sources), _each("sigma", sources)
+    return aligned_weights(values, sigmas=sigmas, n=n, alpha=alpha)
 
 
 def _exact(sources: Sequence[Observed], ideal: PipQuadratic) -> tuple[Array, ...]:
@@ -159,67 +163,36 @@ def _ones(sources: Sequence[Observed]) -> tuple[float, ...]:
     return (1.0,) * len(sources)
 
 
+_SW, _DW = source_weights, dimension_weights
+_OF_2020 = released_2020_dimension_weights
+_SW_2021, _DW_2021 = released_2021_source_weights, released_2021_dimension_weights
+
 WEIGHTINGS: dict[str, Weighting] = {
-    "UW": Weighting(_ones, "no weights"),
-    "SW": Weighting(
-        partial(_matched, source_weights),
-        "source weights, Eq. 9, to each source's own USVT ideal",
-        "sigma",
-    ),
-    "DW": Weighting(
-        partial(_matched, dimension_weights),
-        "dimension weights, Eq. 8, to each source's own USVT ideal",
-        "sigma",
-    ),
-    "SW, blocks": Weighting(
-        partial(_matched_to_blocks, source_weights),
-        "source weights to blocks of all USVT values together, as in Theorem 1",
-        "sigma",
-    ),
-    "DW, blocks": Weighting(
-        partial(_matched_to_blocks, dimension_weights),
-        "dimension weights to blocks of all USVT values together, as in Theorem 1",
-        "sigma",
-    ),
-    "SW as released": Weighting(
-        partial(_released, released.released_source_weights),
-        "Eq. 9 with the spectra exchanged and a shifted block, as in the released code",
-        "eigenvalues",
-    ),
-    "DW as released": Weighting(
-        partial(_of_each, released.released_dimension_weights),
-        "the reciprocal of DW, as in the released code",
-        "sigma",
-    ),
-    "DW as released in 2020": Weighting(
-        partial(_released, released.released_2020_dimension_weights),
-        "the reciprocal of DW with a shifted block, as released in 2020",
-        "eigenvalues",
-    ),
-    "SW as released in 2021": Weighting(
-        partial(_released, released.released_2021_source_weights),
-        "SW with a cube root and a shifted block, as released in 2021",
-        "eigenvalues",
-    ),
-    "DW as released in 2021": Weighting(
-        partial(_released, released.released_2021_dimension_weights),
-        "DW with a cube root and a shifted block, as released in 2021",
-        "eigenvalues",
-    ),
-    "spiked": Weighting(
-        partial(_of_each, shrinkage_weights), "weights that know what noise turns", "sigma"
-    ),
-    "RIE": Weighting(
-        partial(_by_strengths, _rie),
-        "weights from the whole spectrum, at alpha ½",
-        "eigenvalues",
-    ),
-    "ideal strengths": Weighting(
-        partial(_by_strengths, _ideal),
-        "weights from the whole spectrum, at any alpha",
-        "eigenvalues",
-    ),
-    "aligned": Weighting(_aligned, "the best weights if sources share one ideal", "sigma"),
-    "exact": Weighting(_exact, "the best weights of all, where the ideal is known", "ideal"),
-}
+    name: Weighting(*entry)
+    for name, entry in {
+        "UW": (_ones, "no weights"),
+        "SW": (partial(_own, _SW), "Eq. 9, to each source's own USVT ideal", "sigma"),
+        "DW": (partial(_own, _DW), "Eq. 8, to each source's own USVT ideal", "sigma"),
+        "SW, blocks": (partial(_blocks, _SW), "Eq. 9, to blocks of all USVT values", "sigma"),
+        "DW, blocks": (partial(_blocks, _DW), "Eq. 8, to blocks of all USVT values", "sigma"),
+        "SW as released": (
+            partial(_whole, released_source_weights),
+            "Eq. 9 with the spectra exchanged, and a shifted block", "eigenvalues"),
+        "DW as released": (
+            partial(_of_each, released_dimension_weights), "the reciprocal of Eq. 8", "sigma"),
+        "DW as released in 2020": (
+            partial(_whole, _OF_2020), "the same with a shifted block", "eigenvalues"),
+        "SW as released in 2021": (
+            partial(_whole, _SW_2021), "a cube root, and a shifted block", "eigenvalues"),
+        "DW as released in 2021": (
+            partial(_whole, _DW_2021), "a cube root, and a shifted block", "eigenvalues"),
+        "spiked": (
+            partial(_of_each, shrinkage_weights), "weights that know what noise turns", "sigma"),
+        "RIE": (partial(_strong, _rie), "from the whole spectrum, at alpha ½", "eigenvalues"),
+        "ideal strengths": (
+            partial(_strong, _ideal), "from the whole spectrum, at any alpha", "eigenvalues"),
+        "aligned": (_aligned, "the best weights if sources share one ideal", "sigma"),
+        "exact": (_exact, "the best weights of all, where the ideal is known", "ideal"),
+    }.items()
+}  # fmt: skip
 """Name to weighting."""

@@ -30,7 +30,12 @@ ROOT = Path(__file__).resolve().parent.parent
 GREY, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#999999", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
 )  # fmt: skip
-STYLE: Any = {"font.size": 11, "axes.spines.top": False, "axes.spines.right": False}
+STYLE: Any = {
+    "font.size": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.constrained_layout.use": True,
+}
 
 
 def write_table(path: Path, rows: Sequence[Any]) -> None:
@@ -116,7 +121,7 @@ def drawing(
 ) -> Iterator[tuple[Figure, np.ndarray]]:
     """A figure and its rows and columns of axes, saved if nothing goes wrong while it is drawn."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size)
         yield figure, figure.subplots(rows, columns, squeeze=False, **shared)
         with write_whole(path) as part:
             figure.savefig(part, dpi=dpi)

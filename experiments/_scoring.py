@@ -312,6 +312,8 @@ def plot(
                 low = min(row["difference_low"] for row in found)
                 high = max(row["difference_high"] for row in found)
                 interval(axes, place, middle, low, high)
+            axes.axvline(0, color="black", lw=0.8)
+            axes.tick_params(axis="x", labelsize=8)
             axes.set_title(heading(own, cell).replace(" (", "\n("), fontsize=9)
             axes.set_yticks(range(len(methods)), list(reversed(methods)), fontsize=9)
         figure.supxlabel(f"points above {REFERENCE}, 95 % interval ({setting})", fontsize=10)
@@ -323,5 +325,3 @@ def interval(axes: Any, place: int, middle: float, low: float, high: float) -> N
     colour = (_record.BLUE if middle > 0 else _record.VERMILION) if sure else _record.GREY
     axes.plot([100 * low, 100 * high], [place, place], color=colour, lw=2)
     axes.plot(100 * middle, place, "o", color=colour, ms=5)
-    axes.axvline(0, color="black", lw=0.8)
-    axes.tick_params(axis="x", labelsize=8)

@@ -173,6 +173,8 @@ def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
                     y = place[row["table"], row["setting"], row["task"]]
                     _scoring.interval(axes, y, *(float(row[x]) for x in ("gain", "low", "high")))
             axes.set_title(version.replace(", ", ",\n").replace(" in ", "\nin "), fontsize=9)
+            axes.axvline(0, color="black", lw=0.8)
+            axes.tick_params(axis="x", labelsize=8)
             axes.set_xlim(-13, 21)  # but for the intervals of RG, all is inside
         grid[0][0].set_yticks(range(len(columns)), list(reversed(labels)), fontsize=7)
         figure.supxlabel("points above unweighted concatenation, 95 % interval", fontsize=10)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+import jaxmeta
 from experiments import (
     _embeddings,
     _generated,
@@ -26,31 +27,33 @@ from jaxmeta.text import LatentModel, latent_model
 
 pytestmark = pytest.mark.one_leg
 
-SOURCES = dataclasses.replace(
-    corpus_to_sources.SMOKE, size=60, tokens=200_000, rule="spiked", corpora=("generated",) * 3
-)
+SOURCES = dataclasses.replace(corpus_to_sources.SMOKE, size=60, tokens=200_000, rule="six")
 FILES = {"rows.csv", "best.csv", "table.md", "provenance.json"}
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """A folder with the three tables."""
-    folder = tmp_path_factory.mktemp("results")
+def folder(tmp_path_factory):
+    """A folder for results: its cache serves them all. Sources have six dimensions each.
+
+    So all pairs are compiled once. There are few sentences, and the places in figures are not
+    worked out: `test_experiments` draws with all that.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(jaxmeta.RULES, "six", lambda *_: 6)
+        patch.setitem(_record.STYLE, "figure.constrained_layout.use", False)
+        patch.setattr(_generated, "SENTENCES", 60)
+        patch.setattr(table1, "OTHERS", [("MEN", "spearman"), ("RG-65", "spearman")])
+        yield tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    """A folder with tables 1 and 3."""
     few = {"sources": SOURCES, "draws": 20}
-    tasks = ("SimLex-999", "SimVerb-3500", "CoNLL-2000", "MEN")
-    table1.report(
-        dataclasses.replace(table1.SMOKE, **few, tasks=(*tasks, *SIMILARITY[:1])), folder / "table1"
-    )
+    tasks = ("SimLex-999", "SimVerb-3500", "CoNLL-2000", "MEN", SIMILARITY[0])
+    table1.report(dataclasses.replace(table1.SMOKE, **few, tasks=tasks), folder / "table1")
     table3.report(dataclasses.replace(table3.SMOKE, **few), folder / "table3")
     return folder
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _fewer_columns():
-    """Table 1 with two of the other sets of word similarity."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table1, "OTHERS", [("MEN", "spearman"), ("RG-65", "spearman")])
-        yield
 
 
 def files_of_tables(results):
@@ -161,17 +164,17 @@ def test_tables_of_weights(results):
         holds(results)
 
 
-def test_all_methods_in_all_tasks(tmp_path):
+def test_all_methods_in_all_tasks(folder):
     config = dataclasses.replace(
         table2.SMOKE, sources=SOURCES, neighbours=8, epochs=1, draws=10, exponents=(0.25,)
     )
-    table2.report(config, tmp_path / "table2")
-    rows = _record.read_table(tmp_path / "table2" / "rows.csv")
+    table2.report(config, folder / "table2")
+    rows = _record.read_table(folder / "table2" / "rows.csv")
     methods = _record.unique(rows, "method")
     assert set(methods) >= {"GloVe", "SGNS", "LSA", *table2.METHODS, *_embeddings.VARIANTS}
     cells = set(_record.unique(rows, "task", "metric"))
     assert cells >= {*table2.CELLS.values(), *table2.OTHERS}
-    text = (tmp_path / "table2" / "claims.md").read_text()
+    text = (folder / "table2" / "claims.md").read_text()
     mean = _scoring.means(rows)
     above = [
         name
@@ -181,13 +184,13 @@ def test_all_methods_in_all_tasks(tmp_path):
     assert f"| DW is above SW in all but RG, GL and MSR | {len(above)} of 12" in text
 
 
-def test_exponents(tmp_path):
+def test_exponents(folder):
     config = dataclasses.replace(
         effect_of_alpha.SMOKE, sources=SOURCES, alphas=(0.0, 0.5), tasks=("MTurk-771", "MEN")
     )
-    rows = effect_of_alpha.report(config, tmp_path / "alpha")
+    rows = effect_of_alpha.report(config, folder / "alpha")
     assert len(rows) == 5 * 2 * 2
-    assert {p.name for p in (tmp_path / "alpha").iterdir()} == {
+    assert {p.name for p in (folder / "alpha").iterdir()} == {
         "rows.csv", "table.md", "alpha.png", "provenance.json",
     }  # fmt: skip
     flat = {r.embedding: r for r in rows if r.alpha == 0 and r.task == "MEN"}
@@ -195,32 +198,32 @@ def test_exponents(tmp_path):
     assert flat["UW"].pearson == pytest.approx(flat["DW"].pearson, abs=1e-9)
 
 
-def test_rules_for_k(tmp_path):
+def test_rules_for_k(folder):
     config = dataclasses.replace(
         spectrum_and_k.SMOKE, sources=dataclasses.replace(SOURCES, rule="ideal"),
         alphas=(0.5, 1.0), tasks=("MEN",), sizes=(4,),
     )  # fmt: skip
-    rows = spectrum_and_k.report(config, tmp_path / "k")
+    rows = spectrum_and_k.report(config, folder / "k")
     together = {(r.rule, r.alpha): r for r in rows if r.embedding == "UW"}
     assert together["k = 4", 0.5].k == 12
     assert together["released", 0.5].k <= together["paper", 0.5].k <= together["spiked", 0.5].k
-    assert "| UW | k | alpha 0.5 | alpha 1 |" in (tmp_path / "k" / "table.md").read_text()
+    assert "| UW | k | alpha 0.5 | alpha 1 |" in (folder / "k" / "table.md").read_text()
 
 
-def test_weights_of_real_corpora(tmp_path):
+def test_weights_of_real_corpora(folder):
     config = real_weights.Config({"one corpus": SOURCES}, tasks=("MEN", "STS14"), draws=10)
-    rows = real_weights.report(config, tmp_path / "weights")
+    rows = real_weights.report(config, folder / "weights")
     assert {row.method for row in rows} == set(real_weights.WEIGHTS)
     assert {row.setting for row in rows} == {f"one corpus, {rule}" for rule in real_weights.RULES}
     assert all(np.isfinite(row.value) for row in rows)
 
 
-def test_sizes_of_autoencoders(tmp_path):
+def test_sizes_of_autoencoders(folder):
     config = dataclasses.replace(
         autoencoder_dimensions.SMOKE, sources=SOURCES, sizes=(3,), seeds=(0, 1), epochs=1,
         tasks=("MTurk-771", "MEN"),
     )  # fmt: skip
-    rows = autoencoder_dimensions.report(config, tmp_path / "sizes")
+    rows = autoencoder_dimensions.report(config, folder / "sizes")
     by_method = {row.method: row.dimensions for row in rows}
     assert by_method["AAEME"] == 3
     assert by_method["DAEME"] == by_method["CAEME"] > 3

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn", reason="t-SNE is scikit-learn's: pip install jaxmeta[eval]")
+threadpoolctl = pytest.importorskip("threadpoolctl", reason="scikit-learn comes with it")
 
 import jaxmeta
 from experiments import corpus_to_sources, tsne
@@ -19,6 +20,13 @@ pytestmark = pytest.mark.one_leg
 SOURCES = dataclasses.replace(corpus_to_sources.SMOKE, size=60, tokens=40_000)
 CONFIG = tsne.Config(sources=SOURCES, planted=20, perplexity=10.0)
 NAMES = ["GloVe", "SGNS", "LSA", "UW", "DW"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    """Threads of t-SNE that wait for one another would take minutes on a busy machine."""
+    with threadpoolctl.threadpool_limits(1):
+        yield
 
 
 @pytest.fixture(scope="module")

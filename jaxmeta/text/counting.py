@@ -295,12 +295,13 @@ def symmetric_window(
            [3, 2]])
     """
     _checks.offsets(offsets)
+    terms: Iterable[csr_array] = offsets
     if weights is not None:
         if len(weights) != len(offsets):
             do = "pass inverse_distance(len(offsets)), or None to weigh all alike"
             fail("weights", str(len(weights)), f"{len(offsets)}, one per offset", do)
-        offsets = [float(w) * d for w, d in zip(weights, offsets, strict=True)]
-    x = _total(offsets)
+        terms = (float(w) * d for w, d in zip(weights, offsets, strict=True))
+    x = _total(terms)
     return x + x.T
 
 

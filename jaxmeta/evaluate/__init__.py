@@ -1,4 +1,4 @@
-"""Evaluation of word vectors: `evaluate(vectors, tasks)` gives a score for each task.
+"""Word vectors are evaluated here: `evaluate(vectors, tasks)` gives a score for each task.
 
 `datasets` reads the data sets. `word_similarity`, `analogies`, `sentences` and `taggers` score
 vectors on them, and `scores` says how certain a score is and whether two differ. Vectors are what
@@ -79,7 +79,7 @@ Task = Callable[..., Iterable[Score]]
 
 
 def _task(score: Callable[..., Any], seeded: Callable[[int], dict[str, Any]] | None = None) -> Task:
-    """A task from a function that scores; `seeded` says what it makes of a seed."""
+    """Make a task of a function that scores; `seeded` says what it makes of a seed."""
 
     def scores(vectors: Any, data: Any, vocabulary: Any, seed: int) -> Iterable[Score]:
         found = score(vectors, data, vocabulary=vocabulary, **(seeded(seed) if seeded else {}))

@@ -42,7 +42,7 @@ LEAST = 256  # candidates at a time, however many words are asked for
 
 
 class Asked(NamedTuple):
-    """What a rule is told of one word, a, b or c, of each of some questions."""
+    """Asked is what a rule is told of one word, a, b or c, of each of some questions."""
 
     cosines: Float[Array, "q n"]
     """Its cosine with each candidate; 0 if one of the two is a vector of zeros."""
@@ -177,7 +177,7 @@ def _answers(
 
 
 def _evenly(n: int, most: int) -> int:
-    """Return a size of blocks: as few as hold n hold it, all of one size that is at most `most`."""
+    """Return the size of the fewest equal blocks that hold n, none larger than `most`."""
     return math.ceil(n / math.ceil(n / most))
 
 
@@ -192,7 +192,7 @@ def _finite(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 @jax.jit
 def _unit_rows(x: Float[Array, "n k"]) -> tuple[Float[Array, "n k"], Float[Array, "n 1"]]:
-    """Return rows of length 1, or 0, and the lengths they had, up to a factor: none overflows."""
+    """Scale rows to length 1, or 0, and return them with their lengths up to a common factor."""
     scale = power_of_two(jnp.max(jnp.abs(x), axis=1, keepdims=True))
     x = x / scale
     lengths = jnp.sqrt(jnp.sum(x**2, axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-r"""Data sets of the evaluation tasks: which files they are, where to get them, how to read them.
+r"""Data sets of the evaluation tasks are found, fetched and read here.
 
 `load` reads a data set of `DATASETS` from a folder, and `fetch` downloads those whose files have
 an address of their own. Which files they are stands in `datasets.toml`. The folder is laid out so:
@@ -70,7 +70,7 @@ class OtherEdition(UserWarning):
 
 
 class DataFile(NamedTuple):
-    """A file of a data set."""
+    """A file of a data set has a path, a checksum and perhaps an address."""
 
     path: str
     """Relative to the folder of the data."""
@@ -81,7 +81,7 @@ class DataFile(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """A data set: its files, what they hold and how to get them."""
+    """A data set is what its files are, how they are read and how to get them."""
 
     files: tuple[DataFile, ...]
     licence: str
@@ -163,7 +163,7 @@ def _require(name: str, folder: Path) -> None:
 def _registered(
     *, reader: str, folder: str, files: dict[str, str], address: str | None = None, **others: str
 ) -> Dataset:
-    """A data set from its entry in the registry."""
+    """Make a data set of its entry in the registry."""
     found = (
         DataFile(f"{folder}/{name}", sha256 or None, address and f"{address}/{name}")
         for name, sha256 in files.items()

@@ -1,4 +1,4 @@
-"""Readers of data sets, one for each kind of file, and what they make of it.
+"""Each kind of file of the data sets has a reader, and what it makes of the file has a type.
 
 A reader takes the name of the data set, the texts of its files in the order of the registry, and
 whether tokens of sentences are put in lower case. Faults are named with the file and the line.
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class WordPairs(NamedTuple):
-    """Pairs of words, and how similar people find them."""
+    """Pairs of words have scores that say how similar people find them."""
 
     name: str
     first: tuple[str, ...]
@@ -37,7 +37,7 @@ class WordPairs(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """Analogies: a is to b as c is to d."""
+    """Questions are analogies: a is to b as c is to d."""
 
     name: str
     words: tuple[tuple[str, str, str, str], ...]
@@ -46,7 +46,7 @@ class Questions(NamedTuple):
 
 
 class LabelledSentences(NamedTuple):
-    """Sentences, as tokens, and the class of each."""
+    """Sentences, as tokens, have a class each."""
 
     name: str
     sentences: tuple[tuple[str, ...], ...]
@@ -55,7 +55,7 @@ class LabelledSentences(NamedTuple):
 
 
 class SentencePairs(NamedTuple):
-    """Pairs of sentences, as tokens, and how similar people find them."""
+    """Pairs of sentences, as tokens, have scores that say how similar people find them."""
 
     name: str
     first: tuple[tuple[str, ...], ...]
@@ -68,7 +68,7 @@ class SentencePairs(NamedTuple):
 
 
 class TaggedText(NamedTuple):
-    """Sentences with a tag for each token."""
+    """Tagged text consists of sentences with a tag for each token."""
 
     name: str
     train: tuple[tuple[tuple[str, str], ...], ...]
@@ -82,13 +82,13 @@ _AGAIN = "mend the line, or get the file again"
 
 
 class Text(NamedTuple):
-    """The lines of a file."""
+    """A text is the lines of a file."""
 
     path: Path
     lines: list[str]
 
     def numbered(self) -> Iterator[tuple[str, str]]:
-        """Lines, each after the words that say where it is."""
+        """Yield lines, each after the words that say where it is."""
         for number, line in enumerate(self.lines, 1):
             yield f"{self.path}, line {number}", line
 
@@ -113,7 +113,7 @@ def read_text(path: Path, content: bytes, encoding: str) -> Text:
 def _fields(
     where: str, line: str, columns: str, *, separator: str | None = None, more: int = 0
 ) -> list[str]:
-    """Columns of a line: those that are named, and up to `more` others."""
+    """Split a line into the columns that are named, and up to `more` others."""
     fields, least = line.split(separator), len(columns.split(", "))
     if not least <= len(fields) <= least + more:
         got = f"{len(fields)} column{'s' * (len(fields) != 1)}"
@@ -149,7 +149,7 @@ _TOKEN = re.compile(
 
 
 def _separated(text: str, lower: bool) -> tuple[str, ...]:
-    """Tokens of text whose punctuation is attached to words."""
+    """Split text whose punctuation is attached to words into tokens."""
     return tuple(_TOKEN.findall(text.lower() if lower else text))
 
 

@@ -1,4 +1,4 @@
-r"""Scores, how certain they are, and whether two of them differ.
+r"""Scores are made here, with how certain they are, and tested for whether two of them differ.
 
 A `Score` carries what an embedding says of every item, so that two embeddings can be compared on
 the same items:
@@ -190,7 +190,7 @@ def proportion_interval(right: int, n: int) -> tuple[float, float]:
 
 
 def fisher_test(first: Score, second: Score) -> float:
-    r"""Test two correlations as if their samples were independent, as the paper does: two-sided p.
+    r"""Return the two-sided p of two correlations as if of independent samples, as the paper does.
 
     $$z = \frac{\tanh^{-1} r_1 - \tanh^{-1} r_2}{\sqrt{1/(n_1 - 3) + 1/(n_2 - 3)}}$$
 
@@ -300,7 +300,7 @@ def paired_bootstrap(first: Score, second: Score, *, seed: int, draws: int = 10_
 def _accuracy_differences(
     first: np.ndarray, second: np.ndarray, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw items `draws` times, and take the second accuracy from the first each time.
+    """Draw items `draws` times, and subtract the second accuracy from the first each time.
 
     All that matters is how many items the first alone, or the second alone, has right in a draw,
     and these numbers are multinomial.
@@ -314,7 +314,7 @@ def _accuracy_differences(
 def _correlation_differences(
     parts: Sequence[_Centred], n: int, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw n items `draws` times, and take the second correlation from the first each time.
+    """Draw n items `draws` times, and subtract the second correlation from the first each time.
 
     `parts` are the first predictions, the second, and the gold scores. A draw without a correlation
     gives NaN.

@@ -294,7 +294,7 @@ def _pair_features(
 def _nested_folds(
     labels: Int[np.ndarray, " n"], folds: int, rng: np.random.Generator
 ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, "folds inner n"]]:
-    """Return the outer fold of each item, and training parts less inner fold i, and then whole."""
+    """Return each item's outer fold, and training parts: less each inner fold, and then whole."""
     outer = _stratified(labels, folds, rng)
     masks = np.zeros((folds, folds + 1, len(labels)), bool)
     for fold in range(folds):

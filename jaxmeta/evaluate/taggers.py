@@ -226,7 +226,7 @@ def _pack(lengths: Sequence[int], width: int) -> tuple[Int[np.ndarray, " sentenc
 
 
 class _Tagger(NamedTuple):
-    """The parameters of a tagger."""
+    """A tagger is its parameters."""
 
     table: Float[Array, "n k"] | None
     """The vectors, if they are trained."""

@@ -64,7 +64,7 @@ def common_words(*vectors: Any) -> frozenset[str]:
 
 
 def cosines(u: Float[np.ndarray, "p k"], v: Float[np.ndarray, "p k"]) -> Float[np.ndarray, " p"]:
-    """Cosines of rows: 0 if one has length 0, and exactly 1 if the two are equal."""
+    """Return cosines of rows: 0 if one has length 0, and exactly 1 if the two are equal."""
     u, v = _scaled(u), _scaled(v)
     # The root of a square is exact, the product of two roots is not.
     lengths = np.sqrt(np.einsum("pk,pk->p", u, u) * np.einsum("pk,pk->p", v, v))
@@ -72,7 +72,7 @@ def cosines(u: Float[np.ndarray, "p k"], v: Float[np.ndarray, "p k"]) -> Float[n
 
 
 def _scaled(x: Float[np.ndarray, "p k"]) -> Float[np.ndarray, "p k"]:
-    """Rows in float64, divided by a power of two so that no square of them overflows."""
+    """Divide rows, in float64, by a power of two, so that no square of them overflows."""
     x = x.astype(np.float64)
     _, exponents = np.frexp(np.abs(x).max(axis=1, keepdims=True))
     return np.ldexp(x, -exponents)

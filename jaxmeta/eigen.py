@@ -116,7 +116,9 @@ def multiply_by(matrix: Any) -> Multiply:
     return partial(_dense_product, jnp.asarray(matrix))
 
 
-_dense_product, _sparse_product, _outside = map(jax.jit, (matmul, operator.matmul, outside))
+_dense_product = jax.jit(matmul)
+_sparse_product = jax.jit(operator.matmul)
+_outside = jax.jit(outside)
 
 
 def leading_eigenpairs(
@@ -327,7 +329,8 @@ def _columns(krylov: _Krylov, ritz: _Ritz, which: Array | np.ndarray) -> Array:
 def _ritz(krylov: _Krylov) -> _Ritz:
     found = _diagonalised(krylov.projected, krylov.coupling, krylov.locked, krylov.filled)
     _finite(found.values)
-    return _Ritz(*map(np.asarray, found[:3]), found.rotation)
+    values, residuals, shares = map(np.asarray, found[:3])
+    return _Ritz(values, residuals, shares, found.rotation)
 
 
 @jax.jit(static_argnums=(2, 3))

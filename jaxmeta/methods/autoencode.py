@@ -1,7 +1,7 @@
-r"""Autoencoded meta-embeddings: codes from which every source can be read back.
+r"""Autoencoded meta-embeddings are codes from which every source can be read back.
 
 Each source $j$ has an encoder, one layer $h_j = \phi(\tilde s_jW_j + b_j)$, and a linear decoder
-$g_j$. What is decoded, and what the meta-embedding $m$ of a word is, tells three methods apart:
+$g_j$. Three methods differ in what is decoded, and in the meta-embedding $m$ of a word:
 
 | | | codes | $m$, before it gets length 1 | source $j$ is decoded from |
 |---|---|---|---|---|
@@ -13,17 +13,15 @@ All minimise squared errors, as means over the words of a batch and over dimensi
 
 $$\sum_j f_j\,\mathrm{mean}\,(s_j - g_j)^2 + c\sum_{i<j}\mathrm{mean}\,(h_i - h_j)^2,$$
 
-of which the second part is for the decoupled method alone: there the first $\min(k_i, k_j)$ units
-of two codes are drawn together. Rows $s_j$ have length 1. Encoders see $\tilde s_j$, in which some
-entries are 0 (masking noise, drawn anew for every batch), and have to fill them in.
+and only the decoupled method has the second part, which draws the first $\min(k_i, k_j)$ units of
+two codes together. Rows $s_j$ have length 1. Encoders see $\tilde s_j$, in which some entries are 0
+(masking noise, drawn anew for every batch), and have to fill them in.
 
 Training is by Adam on batches that are shuffled for every epoch; words that fill no batch are left
 out of that epoch. The rate of step $t$ is $0.99^{t/50}$ of the first one, so all steps together
 are worth 4,975 at full rate: at 20,000 words 32 epochs, and little happens after 100. The
 parameters after the epoch with the lowest mean loss are kept, and encode the rows without noise.
-
-This is not `jaxmeta.minimise`, which descends on one objective from full data: here every step has
-a batch and noise of its own, and what is kept is chosen by epochs.
+It is not `jaxmeta.minimise` that trains, as every step has a batch and noise of its own.
 
 With `present`, a word that a source lacks enters as zeros, whatever its row holds, and its errors
 and couplings with that source do not count.
@@ -48,13 +46,15 @@ from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
 from jaxmeta._types import Numbers, Present, Scalar, Sources
-from jaxmeta.linalg import matmul, norm
+from jaxmeta.combine import known
+from jaxmeta.linalg import matmul, unit
 from jaxmeta.progress import Progress, silent
 
 __all__ = [
     "Autoencoded",
     "Autoencoder",
     "Layer",
+    "Training",
     "autoencoded_rows",
     "averaged_autoencoder",
     "concatenated_autoencoder",
@@ -77,8 +77,28 @@ class Layer(NamedTuple):
         return matmul(x, self.kernel) + self.bias[None, :]
 
 
+class Training(NamedTuple):
+    """How an autoencoder is trained, but for how long."""
+
+    batch: int = 128
+    """How many words a step sees, or all, if there are fewer."""
+    rate: Scalar = 1e-3
+    """The rate of the first step."""
+    noise: float = 0.05
+    """The share of entries set to 0: of each row `int(noise * k_j)`, drawn with replacement."""
+    factors: Numbers | None = None
+    """$f_j$ of the loss; None means all 1."""
+    activation: Activation = jax.nn.relu
+    r"""$\phi$, entry by entry. A new function compiles anew."""
+    normalise: bool = True
+    """Whether rows get length 1, those of the sources and those of the meta-embedding."""
+
+
+USUAL = Training()
+
+
 class _Wiring(NamedTuple):
-    """What a method does with its layers. All of it is static."""
+    """What a method does with its layers, all of it static."""
 
     activation: Activation
     normalise: bool
@@ -136,13 +156,8 @@ def decoupled_autoencoder(
     key: Key[Array, ""],
     present: Present | None = None,
     epochs: int = 200,
-    batch: int = 128,
-    rate: Scalar = 1e-3,
-    noise: float = 0.05,
-    factors: Numbers | None = None,
     coupling: Scalar = 1.0,
-    activation: Activation = jax.nn.relu,
-    normalise: bool = True,
+    training: Training = USUAL,
     progress: Progress | None = None,
 ) -> Autoencoded:
     r"""DAEME: every source has an autoencoder of its own, and codes are drawn together.
@@ -152,22 +167,15 @@ def decoupled_autoencoder(
     sources
         Arrays of shape $(n, k_j)$, rows for the same words, of one dtype.
     key
-        Draws the first weights, the order of the words and the noise: the same key gives the same.
+        Draws the first weights, the order of the words and the noise.
     present
         Whether source $j$ has word $w$; None, if all do.
-    epochs, batch, rate
-        How often every word is seen, with how many others (all, if there are fewer), and the rate
-        of the first step.
-    noise
-        The share of entries that are set to 0: of each row `int(noise * k_j)`, drawn with
-        replacement.
-    factors, coupling
-        $f_j$ and $c$ of the loss; None means all 1.
-    activation
-        $\phi$, entry by entry. A new function compiles anew.
-    normalise
-        Whether rows get length 1, those of the sources and those of the meta-embedding. Without,
-        both are taken as they are.
+    epochs
+        How often every word is seen.
+    coupling
+        $c$ of the loss.
+    training
+        All else: see `Training`.
     progress
         See `jaxmeta.progress`; called after every epoch.
 
@@ -176,13 +184,12 @@ def decoupled_autoencoder(
     >>> import jax
     >>> keys = jax.random.split(jax.random.key(0), 2)
     >>> sources = tuple(jax.random.normal(key, (50, 4)) for key in keys)
-    >>> result = decoupled_autoencoder(sources, key=jax.random.key(1), epochs=20, batch=10)
+    >>> small = Training(batch=10)
+    >>> result = decoupled_autoencoder(sources, key=keys[0], epochs=20, training=small)
     >>> result.embedding.shape, bool(result.loss_history[-1] < result.loss_history[0])
     ((50, 8), True)
     """
-    wiring = _Wiring(activation, normalise, decoupled=True)
-    training = (epochs, batch, rate, noise, factors, coupling, progress)
-    return _train(wiring, sources, key, present, *training)
+    return _train(sources, key, present, epochs, training, progress, coupling, decoupled=True)
 
 
 def concatenated_autoencoder(
@@ -191,21 +198,14 @@ def concatenated_autoencoder(
     key: Key[Array, ""],
     present: Present | None = None,
     epochs: int = 200,
-    batch: int = 128,
-    rate: Scalar = 1e-3,
-    noise: float = 0.05,
-    factors: Numbers | None = None,
-    activation: Activation = jax.nn.relu,
-    normalise: bool = True,
+    training: Training = USUAL,
     progress: Progress | None = None,
 ) -> Autoencoded:
     r"""CAEME: every source is decoded from the concatenation of all codes.
 
     Arguments as of `decoupled_autoencoder`. Reference: `bao18`.
     """
-    wiring = _Wiring(activation, normalise)
-    training = (epochs, batch, rate, noise, factors, 0.0, progress)
-    return _train(wiring, sources, key, present, *training)
+    return _train(sources, key, present, epochs, training, progress)
 
 
 def averaged_autoencoder(
@@ -215,12 +215,7 @@ def averaged_autoencoder(
     k: int = 300,
     present: Present | None = None,
     epochs: int = 200,
-    batch: int = 128,
-    rate: Scalar = 1e-3,
-    noise: float = 0.05,
-    factors: Numbers | None = None,
-    activation: Activation = jax.nn.relu,
-    normalise: bool = True,
+    training: Training = USUAL,
     progress: Progress | None = None,
 ) -> Autoencoded:
     r"""AAEME: codes of `k` units each, and every source is decoded from their sum.
@@ -231,17 +226,12 @@ def averaged_autoencoder(
     Reference: `bao18`.
     """
     _checks.integer("k", k, least=1)
-    wiring = _Wiring(activation, normalise, k=k)
-    training = (epochs, batch, rate, noise, factors, 0.0, progress)
-    return _train(wiring, sources, key, present, *training)
+    return _train(sources, key, present, epochs, training, progress, k=k)
 
 
 @jax.jit
 def autoencoded_rows(
-    parameters: Autoencoder,
-    sources: Sources,
-    *,
-    present: Present | None = None,
+    parameters: Autoencoder, sources: Sources, *, present: Present | None = None
 ) -> Float[Array, "n m"]:
     r"""The meta-embedding of rows, seen in training or not, by trained `parameters`.
 
@@ -251,10 +241,8 @@ def autoencoded_rows(
     _checks.count("sources", sources, len(parameters.encoders))
     for j, (size, layer) in enumerate(zip(sizes, parameters.encoders, strict=True)):
         if size != layer.kernel.shape[0]:
-            raise ValueError(
-                f"sources[{j}]: got {size} columns, expected {layer.kernel.shape[0]}; "
-                "pass the sources in the order of the training."
-            )
+            do = "pass the sources in the order of the training"
+            _checks.fail(f"sources[{j}]", f"{size} columns", str(layer.kernel.shape[0]), do)
     wiring = parameters.wiring
     return wiring.join(_codes(parameters, _inputs(sources, present, wiring.normalise)))
 
@@ -262,12 +250,11 @@ def autoencoded_rows(
 def _check(sources: Any, present: Any) -> tuple[int, ...]:
     """Check the arrays; their widths."""
     _checks.embeddings("sources", sources)
+    dtype = sources[0].dtype
     for j, source in enumerate(sources):
-        if source.dtype != sources[0].dtype:
-            raise TypeError(
-                f"sources[{j}]: got dtype {source.dtype}, expected {sources[0].dtype}, as of "
-                "sources[0]; cast it with .astype."
-            )
+        if source.dtype != dtype:
+            got, expected = f"dtype {source.dtype}", f"{dtype}, as of sources[0]"
+            _checks.fail(f"sources[{j}]", got, expected, "cast it with .astype", TypeError)
     if present is not None:
         _checks.present(present, sources[0].shape[0], len(sources))
     return tuple(source.shape[1] for source in sources)
@@ -275,12 +262,8 @@ def _check(sources: Any, present: Any) -> tuple[int, ...]:
 
 def _inputs(sources: Sequence[Array], present: Array | None, normalise: bool) -> tuple[Array, ...]:
     """Rows with zeros for words that are not there, and of length 1 if so wished."""
-    if present is not None:
-        sources = [jnp.where(present[:, j : j + 1], s, 0) for j, s in enumerate(sources)]
-    if normalise:
-        lengths = [jax.vmap(norm)(s)[:, None] for s in sources]
-        sources = [s / jnp.where(x == 0, 1, x) for s, x in zip(sources, lengths, strict=True)]
-    return tuple(sources)
+    sources = known(sources, present)
+    return tuple(map(jax.vmap(unit), sources)) if normalise else sources
 
 
 def _codes(parameters: Autoencoder, inputs: Sequence[Array]) -> list[Array]:
@@ -288,14 +271,7 @@ def _codes(parameters: Autoencoder, inputs: Sequence[Array]) -> list[Array]:
     return [activation(layer(x)) for layer, x in zip(layers, inputs, strict=True)]
 
 
-def _loss(
-    parameters: Autoencoder,
-    noisy: Sequence[Array],
-    clean: Sequence[Array],
-    present: Array,
-    factors: Any,
-    coupling: Any,
-) -> Array:
+def _loss(parameters, noisy, clean, present, factors, coupling):
     wiring, codes = parameters.wiring, _codes(parameters, noisy)
     decoded = codes if wiring.decoupled else [wiring.join(codes)] * len(codes)
 
@@ -305,13 +281,11 @@ def _loss(
 
     total = jnp.zeros((), clean[0].dtype)
     for j, layer in enumerate(parameters.decoders):
-        factor = jnp.asarray(factors[j], total.dtype)
-        total += factor * term(layer(decoded[j]) - clean[j], present[:, j])
+        total += factors[j] * term(layer(decoded[j]) - clean[j], present[:, j])
     for i, j in itertools.combinations(range(len(codes)) if wiring.decoupled else (), 2):
         shared = min(codes[i].shape[1], codes[j].shape[1])
         difference = codes[i][:, :shared] - codes[j][:, :shared]
-        both = present[:, i] & present[:, j]
-        total += jnp.asarray(coupling, total.dtype) * term(difference, both)
+        total += coupling * term(difference, present[:, i] & present[:, j])
     return total
 
 
@@ -322,25 +296,25 @@ class _State(NamedTuple):
     lowest: Array
 
 
-def _train(
-    wiring, sources, key, present, epochs, batch, rate, noise, factors, coupling, progress
-) -> Autoencoded:
+def _train(sources, key, present, epochs, training, progress, coupling=0.0, **kind) -> Autoencoded:
+    """Train the autoencoder of that `kind`, some fields of `_Wiring`."""
     sizes = _check(sources, present)
+    batch, rate, noise, factors, activation, normalise = training
     factors = (1.0,) * len(sizes) if factors is None else factors
     _checks.integer("epochs", epochs, least=1)
     _checks.integer("batch", batch, least=1)
+    _checks.not_negative("rate", rate, "try 1e-3")
     _checks.count("factors", factors, len(sizes))
-    numbers = {f"factors[{j}]": factor for j, factor in enumerate(factors)}
-    for name, number in {"rate": rate, "coupling": coupling, **numbers}.items():
-        _checks.scalar(name, number)
-    if not rate >= 0:
-        raise ValueError(f"rate: got {rate}, expected a number that is not negative; try 1e-3.")
+    for j, factor in enumerate(factors):
+        _checks.scalar(f"factors[{j}]", factor)
+    _checks.scalar("coupling", coupling)
     if not 0 <= noise <= 1:
-        raise ValueError(f"noise: got {noise}, expected 0 to 1; pass the share of entries to mask.")
+        _checks.fail("noise", str(noise), "0 to 1", "pass the share of entries to mask")
     static = {
         "batch": min(batch, sources[0].shape[0]),
         "masked": tuple(int(noise * size) for size in sizes),
     }
+    wiring = _Wiring(activation, normalise, **kind)
     data, state = _start(key, tuple(sources), present, wiring=wiring)
     history = []
     for epoch in range(1, epochs + 1):
@@ -378,8 +352,8 @@ def _start(key, sources, present, *, wiring):
 def _epoch(state, data, numbers, key, epoch, *, batch, masked):
     """One pass over the words; the state after it, and the mean loss of its batches."""
     inputs, present = data
-    factors, coupling, rate = numbers
-    optimiser = _adam(jnp.asarray(rate, inputs.dtype))
+    factors, coupling, rate = jax.tree.map(lambda x: jnp.asarray(x, inputs.dtype), numbers)
+    optimiser = _adam(rate)
     sizes = [layer.kernel.shape[0] for layer in state.parameters.encoders]
     order_key, noise_key = jax.random.split(jax.random.fold_in(key, epoch))
     order = _batches(order_key, present.shape[0], batch)
@@ -416,9 +390,7 @@ def _batches(key: Array, n: int, batch: int) -> Array:
     return jax.random.permutation(key, n)[: n // batch * batch].reshape(-1, batch)
 
 
-def _masks(
-    key: Array, shape: tuple[int, ...], sizes: Sequence[int], masked: Sequence[int]
-) -> Array:
+def _masks(key, shape: Sequence[int], sizes: Sequence[int], masked: Sequence[int]) -> Array:
     """For each row of each batch, columns to be set to 0: `masked[j]` of source j."""
     ends = np.repeat(np.cumsum(sizes), masked)[None, None, :]
     starts = ends - np.repeat(sizes, masked)[None, None, :]

@@ -1,4 +1,4 @@
-r"""1TON: one embedding from which every source can be read off linearly.
+r"""1TON finds one embedding from which every source can be read off linearly.
 
 $$\min_{A, M_1, \ldots, M_N} \sum_j w_j\|E_j - AM_j\|_F^2, \qquad
   A \in \mathbb{R}^{n \times k},\ M_j \in \mathbb{R}^{k \times k_j}$$
@@ -7,8 +7,8 @@ and the meta-embedding is $A$. Stacked side by side, $C = [\sqrt{w_1}E_1 \ldots 
 is the best approximation of rank $k$, so the truncated SVD $C \approx U_kS_kV_k^\top$ solves it:
 `one_to_n`. But $A$ and $AR^{-1}$ fit equally well, with maps $RM_j$, for every invertible $R$, and
 their cosines differ. The objective does not say which $R$ to take; whoever uses 1TON has chosen one
-in some way. `one_to_n` takes $A = U_kS_k^\alpha$. `released_one_to_n` is descent from random maps,
-as in the released code: it stops at an $R$ that is mostly an accident of the start.
+in some way. `one_to_n` takes $A = U_kS_k^\alpha$. Descent from random maps, as in the released code
+(`released_one_to_n`), stops at an $R$ that is mostly an accident of the start.
 
 `one_to_n_plus` is 1TON for sources that lack words: only what is there counts.
 """
@@ -24,8 +24,8 @@ from jaxtyping import Array, Float
 
 from jaxmeta import _checks
 from jaxmeta._types import Numbers, Present, Scalar, Sources
-from jaxmeta.combine import OneToN, concatenate, known, right_axes, split_columns
-from jaxmeta.linalg import axis_lengths, matmul, safe_sqrt
+from jaxmeta.combine import OneToN, concatenate, known, split_columns
+from jaxmeta.linalg import axis_lengths, matmul, right_axes, safe_ratio, safe_sqrt
 from jaxmeta.spectral import power
 
 __all__ = ["one_to_n", "one_to_n_plus"]
@@ -60,8 +60,7 @@ def one_to_n(
     """
     sources = known(sources)
     dtype = sources[0].dtype
-    if weights is None:
-        weights = [1.0] * len(sources)
+    weights = [1.0] * len(sources) if weights is None else weights
     _checks.numbers_per_source("weights", weights, [1] * len(sources))
     _checks.scalar("alpha", alpha)
     roots = [_root(jnp.asarray(w, dtype).reshape(())) for w in weights]
@@ -73,15 +72,12 @@ def one_to_n(
     alpha = jnp.asarray(alpha, dtype)
     embedding = image * power(values, alpha - 1)[None, :]
     maps = split_columns(power(values, 1 - alpha)[:, None] * v.T, sources)
-    maps = tuple(
-        jnp.where(root == 0, 0 * m, m / jnp.where(root == 0, 1, root))
-        for m, root in zip(maps, roots, strict=True)
-    )
+    maps = tuple(map(safe_ratio, maps, roots))
     return OneToN(embedding, maps, jnp.sum((whole - matmul(image, v.T)) ** 2)[None])
 
 
 def _root(weight: Float[Array, ""]) -> Float[Array, ""]:
-    """The square root of a weight: NaN if that is negative, and gradient 0 at 0."""
+    """The square root of a weight is NaN if that is negative, and has gradient 0 at 0."""
     return jnp.where(weight < 0, jnp.nan, safe_sqrt(weight))
 
 
@@ -104,16 +100,16 @@ def one_to_n_plus(
     $$\min_{A, M} \sum_j\Big(\sum_{w \in V_j}\|e_j(w) - a_wM_j\|^2
       + \rho\sum_{w \notin V_j}\|a_wM_j\|^2\Big)$$
 
-    Vectors that are missing and learnt along with $A$ and $M$, as in the original, fit perfectly
-    and drop out: that is $\rho = 0$. Then a word of one narrow source alone has no unique $a_w$; a
+    Missing vectors that are learnt along with $A$ and $M$, as in the original, fit perfectly and
+    drop out: that is $\rho = 0$. Then a word of one narrow source alone has no unique $a_w$; a
     small `ridge` $\rho > 0$ takes the one that predicts least, and at 1 all missing vectors are
     taken for zeros (`svd_reduce`). With no word missing it is `one_to_n` at every $\rho$. A word
     that no source has gets zeros.
 
     $A$ and $M$ are solved for in turns, `steps` times, from the SVD of the concatenation with zeros
-    for what is missing; no step increases the objective, in which `change` says how far the last
-    one got. The optimum found may be a local one. What is returned is $U_kS_k$ and $V_k^\top$ of
-    the completed concatenation $AM$, as by `one_to_n` with `alpha` 1. At most 8 sources.
+    for what is missing. No step increases the objective; `change` says what the last one still
+    gained. The optimum may be a local one. The result is $U_kS_k$ and $V_k^\top$ of the completed
+    concatenation $AM$, as by `one_to_n` with `alpha` 1. At most 8 sources.
 
     Cost: $O(nK^2)$ once, and $O(nKk + 2^Nnk^2)$ for each step: one $k \times k$ system for each set
     of sources that may have a word. Reference: `yin16`.
@@ -126,9 +122,8 @@ def one_to_n_plus(
     2.000
     """
     if present is None:
-        raise TypeError(
-            "present: got None, expected an array of bool; use one_to_n if no word is missing."
-        )
+        do = "use one_to_n if no word is missing"
+        _checks.fail("present", "None", "an array of bool", do, TypeError)
     sources = known(sources, present)
     _checks.integer("the number of sources", len(sources), least=1, most=8, of="the loop over sets")
     _check_k(k, sources)
@@ -139,11 +134,8 @@ def one_to_n_plus(
     counts = jnp.where(present, 1, ridge)
 
     def objective(a, maps):
-        terms = [
-            jnp.sum(counts[:, j] * jnp.sum((e - matmul(a, m)) ** 2, axis=1))
-            for j, (e, m) in enumerate(zip(sources, split_columns(maps, sources), strict=True))
-        ]
-        return sum(terms)
+        parts = zip(counts.T, sources, split_columns(maps, sources), strict=True)
+        return sum(jnp.sum(c * jnp.sum((e - matmul(a, m)) ** 2, axis=1)) for c, e, m in parts)
 
     def step(carry, _):
         a, _ = carry
@@ -164,24 +156,22 @@ def one_to_n_plus(
 
 
 def _orthonormal(x: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    """Columns times a matrix, a constant, that makes them orthonormal, or 0 where there are less.
+    """Columns times a matrix, a constant, that makes them orthonormal, or 0 beyond their rank.
 
     The constant is one of many. Nothing that is unique depends on it, so it needs no derivative.
     """
     axes = right_axes(lax.stop_gradient(x), x.shape[1])
     lengths = axis_lengths(matmul(lax.stop_gradient(x), axes))
-    vanishes = lengths == 0
-    inverse = jnp.where(vanishes, 0, 1 / jnp.where(vanishes, 1, lengths))
-    return matmul(x, axes * inverse[None, :])
+    return matmul(x, axes * safe_ratio(jnp.ones_like(lengths), lengths)[None, :])
 
 
 def _best_maps(a: Array, sources: Sequence[Array], counts: Float[Array, "n N"]) -> Array:
     """Maps for given rows, side by side: a least-squares problem for each source."""
-    maps = []
-    for j, source in enumerate(sources):
-        weighted = counts[:, j][:, None] * a
-        # Missing rows of a source are zero, so that their weight is of no matter on the right.
-        maps.append(matmul(_inverse(matmul(weighted.T, a)), matmul(a.T, source)))
+    # Missing rows of a source are zero, so that their weight is of no matter on the right.
+    maps = [
+        matmul(_inverse(matmul((c[:, None] * a).T, a)), matmul(a.T, source))
+        for c, source in zip(counts.T, sources, strict=True)
+    ]
     return jnp.concatenate(maps, axis=1)
 
 
@@ -201,6 +191,6 @@ def _best_rows(whole: Array, maps: Sequence[Array], present: Array, ridge: Array
 
 
 def _inverse(gram: Float[Array, "k k"]) -> Float[Array, "k k"]:
-    """The inverse of a positive definite matrix, but for rows and columns of zeros."""
+    """The inverse of a matrix that is positive definite but for rows and columns of zeros."""
     empty = jnp.diag(jnp.where(jnp.diag(gram) == 0, 1, 0).astype(gram.dtype))
     return cho_solve(cho_factor(gram + empty, lower=True), jnp.eye(gram.shape[0], dtype=gram.dtype))

@@ -16,6 +16,7 @@ from strategies import seeds
 
 from jaxmeta.methods import autoencode
 from jaxmeta.methods.autoencode import (
+    Training,
     autoencoded_rows,
     averaged_autoencoder,
     concatenated_autoencoder,
@@ -29,15 +30,20 @@ BATCH, NOISE, MASKED = 5, 0.5, (2, 1, 1)
 USUAL = {"key": KEY, "batch": BATCH, "noise": NOISE}
 
 
-def average_of_five(sources, **settings):
-    return averaged_autoencoder(sources, k=K, **settings)
+def flat(train, **fixed):
+    """The method with the fields of `Training` beside its other arguments."""
+
+    def call(sources, **settings):
+        chosen = {name: settings.pop(name) for name in Training._fields if name in settings}
+        return train(sources, training=Training(**chosen), **fixed, **settings)
+
+    return call
 
 
-METHODS = {
-    "decoupled": decoupled_autoencoder,
-    "concatenated": concatenated_autoencoder,
-    "averaged": average_of_five,
-}
+decoupled = flat(decoupled_autoencoder)
+concatenated = flat(concatenated_autoencoder)
+averaged = flat(averaged_autoencoder, k=K)
+METHODS = {"decoupled": decoupled, "concatenated": concatenated, "averaged": averaged}
 methods = pytest.mark.parametrize("method", METHODS)
 
 
@@ -232,8 +238,8 @@ def test_training_is_adam_with_a_falling_rate(rng):
     sizes, epochs, rate = (2, 1), 120, 0.02
     sources = draw(rng, sizes, n=3)
     settings = {"key": KEY, "batch": 3, "noise": 0.0, "activation": jnp.tanh, "factors": (1.0, 0.5)}
-    start = decoupled_autoencoder(cast(sources), rate=0.0, epochs=1, **settings).parameters
-    found = decoupled_autoencoder(cast(sources), rate=rate, epochs=epochs, **settings)
+    start = decoupled(cast(sources), rate=0.0, epochs=1, **settings).parameters
+    found = decoupled(cast(sources), rate=rate, epochs=epochs, **settings)
     leaves, tree = jax.tree.flatten(start)
     splits = np.cumsum([x.size for x in leaves])[:-1]
     inputs = [unit(x) for x in sources]
@@ -336,12 +342,11 @@ def test_share_of_noise(rng):
     """int(noise * k) entries of each source, so none where that is below 1."""
     sources, settings = cast(draw(rng)), {"key": KEY, "batch": WORDS, "epochs": 2, "rate": 0.0}
     clean, little = (
-        concatenated_autoencoder(sources, noise=noise, **settings).loss_history
-        for noise in (0.0, 0.24)
+        concatenated(sources, noise=noise, **settings).loss_history for noise in (0.0, 0.24)
     )
     same(clean, little)
     assert_close(clean[0], clean[1], scale=1)  # in another order
-    other = concatenated_autoencoder(sources, epochs=2, rate=0.0, **USUAL).loss_history
+    other = concatenated(sources, epochs=2, rate=0.0, **USUAL).loss_history
     assert abs(float(other[0] - other[1])) > 1e-3
 
 
@@ -360,11 +365,11 @@ def test_batches(seed):
 def test_the_best_epoch_is_kept(rng):
     sources = cast(draw(rng))
     settings = {"rate": 0.3, **USUAL}
-    long = concatenated_autoencoder(sources, epochs=60, **settings)
+    long = concatenated(sources, epochs=60, **settings)
     best = int(np.argmin(exactly(long.loss_history)))
     assert long.best_epoch == best
     assert 0 < best < 59  # or this would show nothing
-    short = concatenated_autoencoder(sources, epochs=best + 1, **settings)
+    short = concatenated(sources, epochs=best + 1, **settings)
     same(short.parameters, long.parameters)
     same(short.loss_history, long.loss_history[: best + 1])
     same(short.embedding, long.embedding)
@@ -400,9 +405,7 @@ def test_key_decides(rng, method, compilations):
 @pytest.mark.skipif(not IN_64_BIT, reason="needs a dtype that is not the default")
 def test_dtype_follows_the_sources(rng):
     sources = cast(draw(rng), jnp.float32)
-    result = decoupled_autoencoder(
-        sources, epochs=2, factors=jnp.ones(3), rate=jnp.array(0.1), **USUAL
-    )
+    result = decoupled(sources, epochs=2, factors=jnp.ones(3), rate=jnp.array(0.1), **USUAL)
     assert {x.dtype for x in jax.tree.leaves(result)} == {jnp.dtype("float32")}
 
 
@@ -445,8 +448,7 @@ def test_one_source_of_one_dimension_and_one_word(rng, method):
 def test_a_batch_larger_than_the_vocabulary_is_all_of_it(rng):
     sources = cast(draw(rng))
     whole, more = (
-        concatenated_autoencoder(sources, key=KEY, epochs=2, batch=batch, noise=0.0)
-        for batch in (WORDS, 128)
+        concatenated(sources, key=KEY, epochs=2, batch=batch, noise=0.0) for batch in (WORDS, 128)
     )
     same(whole, more)
 
@@ -479,9 +481,7 @@ def test_training_lowers_for_cuda(rng):
 
 def test_progress(rng):
     calls = []
-    concatenated_autoencoder(
-        cast(draw(rng)), epochs=4, progress=lambda *call: calls.append(call), **USUAL
-    )
+    concatenated(cast(draw(rng)), epochs=4, progress=lambda *call: calls.append(call), **USUAL)
     assert calls == [("autoencoder", f) for f in (0.25, 0.5, 0.75, 1.0)]
 
 
@@ -498,7 +498,7 @@ def test_linear_average_is_principal_components(rng):
     joint = np.hstack([x / np.sqrt(x.shape[1]) for x in sources])
     values = np.linalg.svd(joint - joint.mean(axis=0), compute_uv=False)
     optimum = np.sum(values[K:] ** 2) / len(joint)
-    found = average_of_five(cast(sources), epochs=1500, rate=0.03, noise=0.0, **LINEAR)
+    found = averaged(cast(sources), epochs=1500, rate=0.03, noise=0.0, **LINEAR)
     history = exactly(found.loss_history)
     assert np.all(history >= optimum * (1 - 16 * EPS))
     assert history[0] > 10 * optimum
@@ -534,7 +534,7 @@ def test_linear_denoising(rng):
         return np.trace(w.T @ second @ w - 2 * w.T @ cross + x.T @ x / n) / k
 
     optimum = expected_loss(np.linalg.solve(second, cross))
-    found = concatenated_autoencoder((cast(x),), epochs=3000, rate=0.01, noise=0.5, **LINEAR)
+    found = concatenated((cast(x),), epochs=3000, rate=0.01, noise=0.5, **LINEAR)
     (encoder,), (decoder,) = found.parameters.encoders, found.parameters.decoders
     v = exactly(decoder.kernel)
     w = np.vstack([exactly(encoder.kernel) @ v, exactly(encoder.bias) @ v + exactly(decoder.bias)])
@@ -550,9 +550,7 @@ def test_bad_calls(rng, hooked):
         pytest.skip("jaxtyping checks the annotations, and objects before the library can")
     a, b, c = cast(draw(rng))
 
-    def fails(
-        message, sources=(a, b), error=ValueError, train=concatenated_autoencoder, **settings
-    ):
+    def fails(message, sources=(a, b), error=ValueError, train=concatenated, **settings):
         with pytest.raises(error, match=f"^{message}"):
             train(sources, key=KEY, **settings)
 
@@ -563,12 +561,12 @@ def test_bad_calls(rng, hooked):
     fails("epochs: got 0, expected at least 1", epochs=0)
     fails("batch: got 0, expected at least 1", batch=0)
     fails("batch: got a float", batch=2.0, error=TypeError)
-    fails("k: got 0, expected at least 1", train=averaged_autoencoder, k=0)
+    fails("k: got 0, expected at least 1", train=flat(averaged_autoencoder), k=0)
     fails("noise: got 5, expected 0 to 1; pass the share", noise=5)
     fails("rate: got -1, expected a number that is not negative", rate=-1)
     fails("factors: got 3 entries, expected 2, one per source", factors=(1.0, 1.0, 1.0))
     fails("factors.1.: got an array of shape", factors=(1.0, jnp.ones(2)))
-    fails("coupling: got a str", error=TypeError, train=decoupled_autoencoder, coupling="1")
+    fails("coupling: got a str", error=TypeError, train=decoupled, coupling="1")
     fails(
         r"present: got shape \(12,\), expected \(12, 2\); pass present\[w, j\], whether source j",
         present=jnp.ones(12, bool),

@@ -163,36 +163,33 @@ def _ones(sources: Sequence[Observed]) -> tuple[float, ...]:
     return (1.0,) * len(sources)
 
 
-_SW, _DW = source_weights, dimension_weights
-_OF_2020 = released_2020_dimension_weights
+_SW, _DW, _OF_2020 = source_weights, dimension_weights, released_2020_dimension_weights
 _SW_2021, _DW_2021 = released_2021_source_weights, released_2021_dimension_weights
 
 WEIGHTINGS: dict[str, Weighting] = {
-    name: Weighting(*entry)
-    for name, entry in {
-        "UW": (_ones, "no weights"),
-        "SW": (partial(_own, _SW), "Eq. 9, to each source's own USVT ideal", "sigma"),
-        "DW": (partial(_own, _DW), "Eq. 8, to each source's own USVT ideal", "sigma"),
-        "SW, blocks": (partial(_blocks, _SW), "Eq. 9, to blocks of all USVT values", "sigma"),
-        "DW, blocks": (partial(_blocks, _DW), "Eq. 8, to blocks of all USVT values", "sigma"),
-        "SW as released": (
-            partial(_whole, released_source_weights),
-            "Eq. 9 with the spectra exchanged, and a shifted block", "eigenvalues"),
-        "DW as released": (
-            partial(_of_each, released_dimension_weights), "the reciprocal of Eq. 8", "sigma"),
-        "DW as released in 2020": (
-            partial(_whole, _OF_2020), "the same with a shifted block", "eigenvalues"),
-        "SW as released in 2021": (
-            partial(_whole, _SW_2021), "a cube root, and a shifted block", "eigenvalues"),
-        "DW as released in 2021": (
-            partial(_whole, _DW_2021), "a cube root, and a shifted block", "eigenvalues"),
-        "spiked": (
-            partial(_of_each, shrinkage_weights), "weights that know what noise turns", "sigma"),
-        "RIE": (partial(_strong, _rie), "from the whole spectrum, at alpha ½", "eigenvalues"),
-        "ideal strengths": (
-            partial(_strong, _ideal), "from the whole spectrum, at any alpha", "eigenvalues"),
-        "aligned": (_aligned, "the best weights if sources share one ideal", "sigma"),
-        "exact": (_exact, "the best weights of all, where the ideal is known", "ideal"),
-    }.items()
+    "UW": Weighting(_ones, "no weights"),
+    "SW": Weighting(partial(_own, _SW), "Eq. 9, to each source's own USVT ideal", "sigma"),
+    "DW": Weighting(partial(_own, _DW), "Eq. 8, to each source's own USVT ideal", "sigma"),
+    "SW, blocks": Weighting(partial(_blocks, _SW), "Eq. 9, to blocks of all USVT values", "sigma"),
+    "DW, blocks": Weighting(partial(_blocks, _DW), "Eq. 8, to blocks of all USVT values", "sigma"),
+    "SW as released": Weighting(
+        partial(_whole, released_source_weights),
+        "Eq. 9 with the spectra exchanged, and a shifted block", "eigenvalues"),
+    "DW as released": Weighting(
+        partial(_of_each, released_dimension_weights), "the reciprocal of Eq. 8", "sigma"),
+    "DW as released in 2020": Weighting(
+        partial(_whole, _OF_2020), "the same with a shifted block", "eigenvalues"),
+    "SW as released in 2021": Weighting(
+        partial(_whole, _SW_2021), "a cube root, and a shifted block", "eigenvalues"),
+    "DW as released in 2021": Weighting(
+        partial(_whole, _DW_2021), "a cube root, and a shifted block", "eigenvalues"),
+    "spiked": Weighting(
+        partial(_of_each, shrinkage_weights), "weights that know what noise turns", "sigma"),
+    "RIE": Weighting(
+        partial(_strong, _rie), "from the whole spectrum, at alpha ½", "eigenvalues"),
+    "ideal strengths": Weighting(
+        partial(_strong, _ideal), "from the whole spectrum, at any alpha", "eigenvalues"),
+    "aligned": Weighting(_aligned, "the best weights if sources share one ideal", "sigma"),
+    "exact": Weighting(_exact, "the best weights of all, where the ideal is known", "ideal"),
 }  # fmt: skip
 """Name to weighting."""

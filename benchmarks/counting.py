@@ -10,30 +10,23 @@ text.
 """
 
 import argparse
-import math
 import multiprocessing
-import resource
 import tempfile
 import time
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import jax
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
+from benchmarks._measure import best, peak
 from experiments import _record
 from jaxmeta import Corpus, ppmi
 from jaxmeta.eigen import leading_eigenpairs, multiply_by
-from jaxmeta.files import write_whole
 from jaxmeta.text import (
     Vocabulary,
     build_vocabulary,
@@ -41,8 +34,6 @@ from jaxmeta.text import (
     random_blocks,
     symmetric_window,
 )
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -84,23 +75,6 @@ class Row:
     def seconds(self) -> float:
         """All in all."""
         return self.vocabulary + self.counts + self.eigenpairs
-
-
-def best(repeats: int, function: Callable[[], T]) -> tuple[float, T]:
-    """The least time of some calls by the clock, and what the last of them returned."""
-    least = math.inf
-    for _ in range(repeats):
-        result = None  # so that two results never share the memory
-        start = time.perf_counter()
-        result = function()
-        least = min(least, time.perf_counter() - start)
-    assert result is not None
-    return least, result
-
-
-def peak() -> float:
-    """The most memory this process has held, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure(path: Path, size: int, config: Config) -> Row:
@@ -204,8 +178,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         "counts": (_record.BLUE, "o"),
         "eigenpairs": (_record.GREEN, "^"),
     }
-    with plt.rc_context(_record.STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained", sharey=True)
+    with _record.drawing(path, 1, 2, size=(10, 4.4), sharey=True) as (_, (panels,)):
         for axes, name in zip(panels, ("tokens", "size"), strict=True):
             own = along(rows, name)
             x = [getattr(row, name) for row in own]
@@ -224,9 +197,6 @@ def plot(rows: Sequence[Row], path: Path) -> None:
         panels[0].set_title(f"{max(row.size for row in rows):,} words")
         panels[1].set(xlabel="words in the vocabulary")
         panels[1].set_title(f"{max(row.tokens for row in rows) / 1e6:.1f} M tokens")
-        with write_whole(path) as part:
-            figure.savefig(part, dpi=130)
-        plt.close(figure)
 
 
 def along(rows: Sequence[Row], name: str) -> list[Row]:
@@ -263,10 +233,14 @@ def main() -> None:
         )
         print(f"exponents in {label:<8}{', '.join(found)}")
     print(f"imports take {rows[-1].imports:.0f} MB of the peak")
-    _record.write_table(out / "rows.csv", rows)
-    _record.write_provenance(out / "provenance.json", config, started=started, dtype="int64")
-    plot(rows, out / "counting.png")
-    print(f"{time.time() - started:.0f} s; written to {out}")
+    _record.publish(
+        out,
+        config,
+        {"rows": rows},
+        started=started,
+        figures={"counting": lambda _, path: plot(rows, path)},
+        dtype="int64",
+    )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ KKT residual is computed here, from its definition. Times are the best of two, w
 """
 
 import argparse
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -19,6 +18,7 @@ import numpy as np
 import optax
 import scipy.optimize
 
+from benchmarks._measure import best
 from jaxmeta import exact_weights, pip_quadratic
 from jaxmeta.quadratic import PipQuadratic
 
@@ -115,14 +115,10 @@ def main() -> None:
         gram, linear, constant = (np.asarray(x) for x in quadratic)
         for name, solve in SOLVERS.items():
             solve(quadratic)
-            seconds = []
-            for _ in range(2):
-                start = time.perf_counter()
-                squares = solve(quadratic)
-                seconds.append(time.perf_counter() - start)
+            seconds, squares = best(2, partial(solve, quadratic))
             loss = np.sqrt(squares @ gram @ squares - 2 * linear @ squares + constant)
             print(
-                f"{kind:<13}{name:<14}{min(seconds):>8.2f}{violation(quadratic, squares):>10.0e}"
+                f"{kind:<13}{name:<14}{seconds:>8.2f}{violation(quadratic, squares):>10.0e}"
                 f"{loss:>18.9f}{np.count_nonzero(squares):>10}",
                 flush=True,
             )

@@ -19,16 +19,14 @@ read beforehand, and writing is left to the system. Memory is the peak of the pr
 import argparse
 import json
 import os
-import resource
-import subprocess
-import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import jaxmeta
+from benchmarks._measure import apart, now, peak, since
 
 WAYS = ("bytes", "merge_files", "arrays")
 
@@ -71,7 +69,7 @@ def measure(way: str, paths: list[Path], out: Path, columns: int, warm: bool) ->
         sync(path, drop=not warm)
         if warm:
             path.read_bytes()
-    start = time.perf_counter(), time.process_time()
+    start = now()
     if way == "bytes":
         copy(paths, out, size)
     elif way == "merge_files":
@@ -81,10 +79,7 @@ def measure(way: str, paths: list[Path], out: Path, columns: int, warm: bool) ->
         jaxmeta.write_vectors(out, (found.words, jaxmeta.concatenate(found.sources, weights)))
     if not warm:
         sync(out, drop=False)
-    end = time.perf_counter(), time.process_time()
-    wall, processor = (b - a for a, b in zip(start, end, strict=True))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return {"wall": wall, "processor": processor, "memory": memory}
+    return {**since(start), "memory": peak() / 1024}
 
 
 def main() -> None:
@@ -118,13 +113,12 @@ def compare(suffix: str, files: list[str], asked: argparse.Namespace) -> None:
     """Print a row for each way. They take turns, so that a busy moment flatters nobody."""
     runs: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     size = ["--rows", str(asked.rows), "--columns", str(asked.columns)]
-    command = [sys.executable, "-m", "benchmarks.merge", *size, *["--warm"] * asked.warm, "--only"]
+    run = partial(apart, "merge", *size, *["--warm"] * asked.warm, "--only")
     # Not in this process: others would start with its peak of memory.
-    subprocess.run([*command, "generate", *files], check=True)
+    run("generate", *files)
     for _ in range(asked.repeats):
         for way in WAYS:
-            done = subprocess.run([*command, way, *files], check=True, stdout=subprocess.PIPE)
-            runs[way].append(json.loads(done.stdout))
+            runs[way].append(run(way, *files))
     least = {
         way: {name: min(run[name] for run in found) for name in found[0]}
         for way, found in runs.items()

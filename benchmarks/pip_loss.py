@@ -7,10 +7,8 @@ Peers: the trace form |E'E|^2 + |F'F|^2 - 2|E'F|^2, and |R S R'| with R from a t
 """
 
 import argparse
-import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -18,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks._measure import best, peak
 from jaxmeta import pip_loss
 
 matmul = partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
@@ -91,23 +90,16 @@ def large(name: str, n: int = 400_000, k: int = 300) -> None:
     e = jax.random.normal(jax.random.key(0), (n, k), jnp.float32)
     f = e + 1e-3 * jax.random.normal(jax.random.key(1), (n, k), jnp.float32)
     form(e, f).block_until_ready()
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        form(e, f).block_until_ready()
-        seconds.append(time.perf_counter() - start)
-    rate = multiple * n * k**2 / min(seconds) / 1e9
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{name:<10}{min(seconds):>8.2f} s{rate:>8.0f} Gflop/s{peak:>8.2f} GiB peak", flush=True)
+    seconds, _ = best(3, lambda: form(e, f).block_until_ready())
+    rate, memory = multiple * n * k**2 / seconds / 1e9, peak() / 1024
+    print(f"{name:<10}{seconds:>8.2f} s{rate:>8.0f} Gflop/s{memory:>8.2f} GiB peak", flush=True)
 
 
 def gemm_rate(size: int = 4096) -> float:
     """Gflop/s of a square float32 product, the ceiling for the above."""
     a = jnp.ones((size, size), jnp.float32)
     matmul(a, a).block_until_ready()
-    start = time.perf_counter()
-    matmul(a, a).block_until_ready()
-    return 2 * size**3 / (time.perf_counter() - start) / 1e9
+    return 2 * size**3 / best(1, lambda: matmul(a, a).block_until_ready())[0] / 1e9
 
 
 def main() -> None:

@@ -13,15 +13,13 @@ import hashlib
 import importlib
 import json
 import os
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks._measure import apart, now, peak, since
 
 
 def generate(path: Path, rows: int, columns: int) -> None:
@@ -54,37 +52,26 @@ def measure(who: str, what: str, path: Path) -> dict[str, Any]:
         def write(found: Any, out: Path) -> None:
             write_vectors(out, found)
 
-    imports, start = peak(), (time.perf_counter(), time.process_time())
+    imports, start = peak(), now()
     found = read()
+    seconds = since(start)
     if what == "write":
         with tempfile.TemporaryDirectory() as folder:
-            start = time.perf_counter(), time.process_time()
+            start = now()
             write(found, Path(folder) / "out.txt")
-            end = time.perf_counter(), time.process_time()
-    else:
-        end = time.perf_counter(), time.process_time()
+            seconds = since(start)
     memory = peak() - imports
     matrix = found.vectors if who == "gensim" else found.matrix
     words = list(found.index_to_key if who == "gensim" else found.words)
     content = hashlib.sha256(json.dumps(words).encode() + matrix.tobytes()).hexdigest()
-    wall, processor = (b - a for a, b in zip(start, end, strict=True))
-    return {"wall": wall, "processor": processor, "memory": memory, "content": content}
-
-
-def peak() -> float:
-    """The most memory this process has held, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {**seconds, "memory": memory, "content": content}
 
 
 def compare(title: str, what: str, path: Path, repeats: int) -> None:
     """Print a row for each, and how many times faster ours is."""
     least: dict[str, dict[str, Any]] = {}
     for who in ("gensim", "ours"):
-        runs = []
-        for _ in range(repeats):
-            command = [sys.executable, "-m", "benchmarks.vectors", "--only", who, what, str(path)]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-            runs.append(json.loads(done.stdout))
+        runs = [apart("vectors", "--only", who, what, str(path)) for _ in range(repeats)]
         row = least[who] = {
             name: min(run[name] for run in runs) for name in ("wall", "processor", "memory")
         }

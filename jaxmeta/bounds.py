@@ -219,11 +219,7 @@ def best_order(
 
 @jax.jit(static_argnames="count")
 def select_sources(
-    ideal: Spectrum,
-    sources: Sequence[Spectrum],
-    *,
-    count: int,
-    alpha: Scalar,
+    ideal: Spectrum, sources: Sequence[Spectrum], *, count: int, alpha: Scalar
 ) -> Int[Array, " count"]:
     r"""The `count` sources with the smallest directional variance, best first (section 3.4).
 

@@ -1,20 +1,15 @@
 r"""Meta-embeddings from sources, without training.
 
 Sources travel as a tuple of $(n, k_j)$ arrays whose rows stand for the same words. Where some lack
-words, `present` is an $(n, N)$ array of booleans: whether source $j$ has word $w$. What stands in
-the row of a word that a source lacks is ignored, NaN too, and counts as zeros; None means that all
-words are present. A word that no source has gets zeros.
+words, `present` is an $(n, N)$ array of booleans: whether source $j$ has word $w$. The row of a
+word that a source lacks is ignored, NaN too, and counts as zeros; a word that no source has gets
+zeros.
 
-* `concatenate` keeps everything: inner products add up, and no source needs to know the others.
-* `average` keeps the width of the widest source, and depends on the basis of each: `principal_axes`
-  and `rotated_average` choose one.
-* `svd_reduce` is the best $k$-dimensional stand-in for the concatenation.
-
-Axes are right singular vectors, by a QR decomposition and an SVD of its triangle. The Gram matrix
-would be cheaper, but a singular value $s$ keeps a relative accuracy of $\epsilon(s_1/s)^2$ there:
-in float32 all below $s_1/3000$ are lost. Here it is $\epsilon s_1/s$. Axes of equal singular
-values, and those of value 0, are not unique, and some are returned. What does not depend on that
-choice, such as inner products and losses, has the right value and the right derivatives even there.
+Axes are right singular vectors, by a QR decomposition and an SVD of its triangle: the relative
+error of a singular value $s$ is $\epsilon s_1/s$, and would be $\epsilon(s_1/s)^2$ by the Gram
+matrix. Axes of equal singular values, and those of value 0, are not unique, and some are returned.
+Inner products and losses, which do not depend on that choice, have the right derivatives even
+there.
 """
 
 from typing import NamedTuple
@@ -44,10 +39,7 @@ __all__ = [
 
 
 @jax.jit
-def concatenate(
-    sources: Sources,
-    weights: Weights | None = None,
-) -> Float[Array, "n K"]:
+def concatenate(sources: Sources, weights: Weights | None = None) -> Float[Array, "n K"]:
     r"""Weighted concatenation $\hat E = [E_1 C_1 \ldots E_N C_N]$ (Eqs. 4 and 6).
 
     `weights[j]` is a number (source weights) or one number per dimension of source $j$ (dimension
@@ -74,11 +66,9 @@ def concatenate(
 def average(sources: Sources, *, present: Present | None = None) -> Float[Array, "n _"]:
     r"""Mean of the sources, AVG, each padded with zeros to the width of the widest.
 
-    The mean for a word is over the sources that have it. Inner products of the mean contain those
-    *between* sources, so it depends on the basis of each source and on the signs of its columns,
-    which are arbitrary in singular vectors. `decompose` and `principal_axes` have one convention:
-    the largest entry of each column is positive. `rotated_average` finds a basis from the sources.
-    Nothing is normalised. Cost: $O(nK)$. Reference: `coates18`.
+    The mean for a word is over the sources that have it. It depends on the basis of each source and
+    on the signs of its columns: `principal_axes` makes these unique, and `rotated_average` chooses
+    them by the sources. Nothing is normalised. Cost: $O(nK)$. Reference: `coates18`.
 
     >>> import jax.numpy as jnp
     >>> print(average((jnp.array([[2.0], [4.0]]), jnp.array([[4.0, 6.0], [0.0, 2.0]]))))
@@ -115,11 +105,7 @@ def principal_axes(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
 
 @jax.jit(static_argnames="k")
 def svd_reduce(
-    sources: Sources,
-    *,
-    k: int,
-    weights: Weights | None = None,
-    present: Present | None = None,
+    sources: Sources, *, k: int, weights: Weights | None = None, present: Present | None = None
 ) -> Float[Array, "n k"]:
     r"""The concatenation in `k` dimensions: $U_kS_k = CV_k$, for $C = [E_1C_1 \ldots E_NC_N]$.
 
@@ -170,10 +156,7 @@ class RotatedAverage(NamedTuple):
 
 @jax.jit(static_argnames="steps")
 def rotated_average(
-    sources: Sources,
-    *,
-    present: Present | None = None,
-    steps: int = 20,
+    sources: Sources, *, present: Present | None = None, steps: int = 20
 ) -> RotatedAverage:
     r"""Mean of the sources after rotations that bring them as close together as they can be.
 
@@ -181,10 +164,9 @@ def rotated_average(
 
     over the words that both sources of a pair have (generalised orthogonal Procrustes). All sources
     are first rotated onto the widest, then each in turn onto the sum of the others, `steps` times.
-    No step increases the sum; its part that rotations can change is the agreement
-    $\sum_{i<j}\langle E_iQ_i, E_jQ_j\rangle$. Two sources need no step beyond the first rotation;
-    for more, there may be local optima. Unlike `average`, it does not depend on the basis of a
-    source, except that the result is in that of the widest.
+    No step lowers the agreement $\sum_{i<j}\langle E_iQ_i, E_jQ_j\rangle$. Two sources need only
+    the first rotation; for more, there may be local optima. The result is in the basis of the
+    widest.
 
     Cost: $O(nK^2)$, and $O(K^2m)$ and $N$ SVDs of $k_j \times m$ matrices for each step, $m$ the
     largest width. References: `gower75`, `jawanpuria20`, `he20`.

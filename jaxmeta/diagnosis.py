@@ -1,15 +1,14 @@
-r"""Why did stacking make it worse? What each source does to a concatenation.
+r"""A diagnosis says what each source does to a concatenation.
 
-What a user sees of an embedding are cosines, and in a concatenation $e = [e_1 \ldots e_N]$ every
-cosine is a sum with a term for each source,
+In a concatenation $e = [e_1 \ldots e_N]$ every cosine is a sum with a term for each source,
 
 $$\cos(u, v) = \sum_j a_j(u, v), \qquad
   a_j(u, v) = \frac{\langle e_j(u), e_j(v)\rangle}{|e(u)||e(v)|}.$$
 
 The *share of the cosine variance* of a source is $\mathrm{Cov}(a_j, \cos)/\mathrm{Var}(\cos)$ over
 all pairs of different words. Shares add up to 1, and one may be negative. A source with a share
-near 1 decides alone which words are near, however good the others are. Long rows do that: a row
-that is $r$ times as long counts $r^2$ times.
+near 1 decides alone which words are near. Long rows do that: a row that is $r$ times as long counts
+$r^2$ times.
 
 `diagnose` sets these shares beside those of the dimensions and of the squared norm, says how far
 the sources agree, and ends in a verdict. A source *dominates* if it has more than two thirds of the
@@ -80,7 +79,7 @@ class SourceProfile(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What each source does to a concatenation, and how far sources agree.
+    """A report of what each source does to a concatenation, and of how far sources agree.
 
     Rows and columns of the matrices are the sources, in their order, and the result last.
     """
@@ -102,7 +101,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """What dominates and why, in a few plain sentences: see the rule above."""
+        """A few plain sentences say which source dominates, and why."""
         said = _domination(self.sources)
         for part in self.sources:
             if part.common_direction > COMMON:
@@ -111,7 +110,7 @@ class Diagnosis(NamedTuple):
         return said
 
     def report(self) -> str:
-        """Tables and the verdict."""
+        """The whole diagnosis as text, tables and the verdict."""
         parts = (*self.sources, self.result)
         width = 2 + max(len(part.name) for part in parts)
         lines = [
@@ -295,10 +294,7 @@ def _compare(whole: Float[Array, "n K"], sizes: tuple[int, ...], k: int):
 
 
 @jax.jit
-def cosine_shares(
-    sources: Sources,
-    weights: Weights | None = None,
-) -> Float[Array, " N"]:
+def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Array, " N"]:
     r"""Share of each source in the variance of the cosines of `concatenate(sources, weights)`.
 
     $\mathrm{Cov}(a_j, \cos)/\mathrm{Var}(\cos)$ over all pairs of different words, as above. They
@@ -337,10 +333,10 @@ def cosine_shares(
 
 @jax.jit
 def disagreement(sources: Sources) -> Float[Array, " n"]:
-    r"""How differently the sources place each word: 0 if they agree, 1 if unrelated, up to 2.
+    r"""$1 - \mathrm{corr}$ of the cosines of a word in two sources: 0 if they agree, 2 if opposite.
 
-    One less the correlation, over all *other* words $v$, of $\cos_i(u, v)$ and $\cos_j(u, v)$, the
-    mean over all pairs of sources. With $b$ the unit rows, $d$ the same less their mean, and
+    The correlation of $\cos_i(u, v)$ and $\cos_j(u, v)$ is over all *other* words $v$, and its mean
+    is over all pairs of sources. With $b$ the unit rows, $d$ the same less their mean, and
     $x_j = d_j(u)^\top b_j(u)$ what $v = u$ would add, the covariance is a multiple of
 
     $$b_i(u)^\top\Big(\frac1n\sum_v d_i(v)d_j(v)^\top\Big)b_j(u) - \frac{x_ix_j}{n-1}.$$

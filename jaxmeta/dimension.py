@@ -129,11 +129,7 @@ def _recipe(values: Array, sigma: Any, n: int, alpha: Any) -> tuple[Array, Array
 
 @jax.jit
 def predicted_curve(
-    values: Float[Array, " r"],
-    strengths: Float[Array, " r"],
-    *,
-    alpha: Scalar,
-    total: Scalar,
+    values: Float[Array, " r"], strengths: Float[Array, " r"], *, alpha: Scalar, total: Scalar
 ) -> Float[Array, " r"]:
     r"""PIP loss against $k$ from estimated strengths, as in `pip_curve`.
 
@@ -174,13 +170,10 @@ def simulate_curve(
 ) -> SimulatedCurve:
     r"""PIP loss against $k$ by Monte Carlo, as the paper estimates it from thresholded values.
 
-    Gaussian noise looks the same in every basis, so the ideal may be taken as diagonal: no random
-    orthogonal matrices and no decomposition of the signal. Reflections that leave the first $r$
-    coordinates alone bring $\mathrm{diag}(\lambda, 0) + \sigma Z$ to block tridiagonal form, of
-    which the leading `depth` blocks of size $r$ matter: each further one by a factor of about
-    $\tau^2/\lambda^2$. With $r \cdot \text{depth} \ge n$ the law is exact, with an $n \times n$
-    matrix a draw; otherwise the matrix has $r \cdot \text{depth}$ rows.
-
+    Gaussian noise is the same in every basis, so the ideal may be diagonal. Reflections that leave
+    the first $r$ coordinates alone bring $\mathrm{diag}(\lambda, 0) + \sigma Z$ to block
+    tridiagonal form, of which the leading `depth` blocks of size $r$ matter: each further one less,
+    by a factor of about $\tau^2/\lambda^2$. With $r \cdot \text{depth} \ge n$ the law is exact.
     Cost: one SVD of $\min(n, r \cdot \text{depth})$ rows a draw.
     """
     ideal, r, dtype = ideal_values, ideal_values.shape[0], ideal_values.dtype
@@ -262,7 +255,6 @@ RULES: dict[str, Rule] = {
 
 `paper`: the recipe of section 4.1, in closed form; `released`: one less, as in the released code;
 `spiked`: `select_dimension`; `rie` (for alpha = ½) and `ideal`: the smallest loss predicted by
-`rie_strengths` and by `ideal_strengths`. The last three take sigma at its word, and halves of a
-corpus estimate too small a sigma while many pairs are rare (`experiments/known_ideal.py`): then
-they keep too much.
+`rie_strengths` and by `ideal_strengths`. The last three keep too much if sigma is too small, as it
+is from halves of a corpus in which many pairs are rare (`experiments/known_ideal.py`).
 """

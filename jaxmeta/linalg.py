@@ -222,7 +222,7 @@ def _right_axes_jvp(k, primals, tangents):
 
 
 def _rounding(x: Float[Array, "n m"]) -> float:
-    """What singular values of x are uncertain by, relative to the largest."""
+    """The error of singular values of x by rounding, relative to the largest."""
     return float(4 * x.shape[1] ** 0.5 * jnp.finfo(x.dtype).eps)
 
 

@@ -85,7 +85,7 @@ def _check(values: Any, *, sigma: Any, n: int, m: int | None = None, alpha: Any 
 
 
 def _scales(values: Array, sigma: Any, n: int, m: int | None) -> tuple[Array, Array]:
-    """sigma sqrt n and sigma sqrt m."""
+    """The scales sigma sqrt n and sigma sqrt m."""
     sigma = jnp.asarray(sigma, values.dtype)
     sigma = jnp.where(sigma < 0, jnp.nan, sigma)
     return sigma * n**0.5, sigma * (n if m is None else m) ** 0.5

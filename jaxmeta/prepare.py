@@ -1,4 +1,4 @@
-r"""Sources of unknown origin, made fit to be put side by side.
+r"""Functions that make sources of unknown origin fit to be put side by side.
 
 Vectors from files come without a corpus, so their noise cannot be estimated and their scale means
 nothing: the source with the longest rows decides every cosine of a concatenation (see `diagnosis`).
@@ -6,22 +6,20 @@ Functions here take a source to a source and compose. `standardise` is a recipe 
 needs no labels and no corpus; `jaxmeta.weights.rank_weights` goes with it. Both follow from one
 model.
 
-**Model.** An inner product of two words in a source is a measurement of how related they are. Most
-pairs of words are not related at all, so how much the products vary over *all* pairs is noise: for
-centred rows of rms length 1, their variance is $\sum_i s_i^4/(\sum_i s_i^2)^2 = 1/r$, with $r$ the
-effective rank. A source of few effective dimensions takes unrelated words for related by chance, as
-a projection onto $r$ random directions does.
+**Model.** An inner product of two words in a source measures how related they are. Most pairs of
+words are not related, so the variance of the products over *all* pairs is that of noise: for
+centred rows of rms length 1 it is $\sum_i s_i^4/(\sum_i s_i^2)^2 = 1/r$, with $r$ the effective
+rank.
 
 **Between sources**: independent measurements of one thing are best averaged in proportion to the
 inverse of their variance, so $c_j^2 \propto r_j$ (`rank_weights`).
 
-**Within a source**: direction $i$ measures with variance $s_i^4$. If a share $\rho_i$ of what it
-says is about the words and not noise, the sum that tells related pairs best from others weighs
-direction $i$ by $\rho_i/s_i^2$: squared singular values should be $\rho_i$. A source as it is
-claims $\rho_i \propto s_i^2$; equal reliability would make them all one. Which of the two is nearer
-to the truth cannot be known from one file, so take what loses least in the worse case: a power
-$s_i^{2p}$ at equal angles to both, `balanced_exponent`. It is near ½ for vectors that people use
-(0.47 to 0.53 for those of `experiments/pretrained.py`), and `standardise` takes ½.
+**Within a source**: direction $i$ measures with variance $s_i^4$. If a share $\rho_i$ of that is
+not noise, the sum that tells related pairs best from others weighs direction $i$ by $\rho_i/s_i^2$:
+squared singular values should be $\rho_i$. A source as it is claims $\rho_i \propto s_i^2$; equal
+reliability would make them all one. One file cannot say which is nearer to the truth, so the power
+$s_i^{2p}$ at equal angles to both, `balanced_exponent`, loses least in the worse case. It is near ½
+for vectors that people use (`experiments/pretrained.py`), and `standardise` takes ½.
 """
 
 import jax
@@ -92,8 +90,8 @@ def unit_spectral(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
 def spectrum_power(source: Float[Array, "n k"], *, exponent: Scalar) -> Float[Array, "n k"]:
     r"""$US^p$ for $E = USV^\top$: every singular value to a power, on principal axes.
 
-    An exponent below 1 gives weak directions more say, 0 as much as all others. Directions of
-    strength 0, up to rounding, stay 0. Cost: $O(nk^2)$. References: `caron01`, `levy15`.
+    An exponent below 1 raises weak directions. Directions of strength 0, up to rounding, stay 0.
+    Cost: $O(nk^2)$. References: `caron01`, `levy15`.
 
     >>> import jax.numpy as jnp
     >>> print(spectrum_power(jnp.array([[4.0, 0.0], [0.0, 9.0]]), exponent=0.5))
@@ -111,8 +109,7 @@ def spectrum_power(source: Float[Array, "n k"], *, exponent: Scalar) -> Float[Ar
 def remove_leading(source: Float[Array, "n k"], *, count: int) -> Float[Array, "n k"]:
     r"""Rows less their part along the `count` strongest directions. Cost: $O(nk^2)$.
 
-    These often hold frequency rather than meaning. Centre first, as the original does.
-    Reference: `mu18`.
+    These often hold frequency rather than meaning. Centre first. Reference: `mu18`.
 
     >>> import jax.numpy as jnp
     >>> print(jnp.abs(remove_leading(jnp.array([[4.0, 0.0], [0.0, 9.0]]), count=1)).round(3))
@@ -152,10 +149,9 @@ def standardise(
 def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
     r"""The $p$ for which $s^{2p}$ is at equal angles to $s^2$ and to a flat spectrum.
 
-    `values` $s$ are singular values. The cosine of that angle is the part of the best possible
-    separation that is left if the other extreme is true; the larger of the two losses is smallest
-    where they are equal. Equal values leave it open, and give 0.5. Values of 0 count for nothing.
-    Cost: $O(k)$, 60 bisections.
+    `values` $s$ are singular values. The cosine of each angle is the part of the best separation
+    that is left if that extreme is true; the larger loss is smallest where both are equal. Equal
+    values leave it open, and give 0.5. Values of 0 count for nothing. Cost: 60 bisections, $O(k)$.
 
     >>> import jax.numpy as jnp
     >>> print(f"{balanced_exponent(1 / jnp.arange(1.0, 100.0) ** 0.5):.2f}")
@@ -166,7 +162,7 @@ def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
     flat = jnp.where(scaled == 0, 0, jnp.ones_like(scaled))
 
     def excess(exponent, scaled):
-        """Above 0 if nearer to flat than to the spectrum: the exponent is too small."""
+        """A number above 0 says that the exponent is too small: nearer to flat."""
         between = power(scaled, 2 * exponent)
         to_flat = jnp.sum(between * flat) * norm(scaled**2)
         return to_flat - jnp.sum(between * scaled**2) * norm(flat)

@@ -7,10 +7,9 @@ $$\|EE^\top - \hat E\hat E^\top\|_F^2 = q^\top Gq - 2h^\top q + \|E^\top E\|_F^2
   G_{ab} = (z_a^\top z_b)^2, \quad h_a = \|E^\top z_a\|^2.$$
 
 $G$ is positive semi-definite (Schur), so the best weights given the ideal solve a non-negative
-least squares problem: `exact_weights` does, with a weight for each dimension, or with one for each
-source after `per_source`. The closed forms of `jaxmeta.weights` are the special case of a diagonal
-$G$ and sources aligned with the ideal's blocks; `jaxmeta.gradient_weights` goes downhill from
-there, on this quadratic, on the bound or on the loss itself.
+least squares problem: `exact_weights` finds them, one for each dimension, or one for each source
+after `per_source`. The closed forms of `jaxmeta.weights` are the special case of a diagonal $G$ and
+sources aligned with the ideal's blocks.
 """
 
 from typing import NamedTuple
@@ -111,9 +110,9 @@ def per_source(quadratic: PipQuadratic, *, sizes: tuple[int, ...]) -> PipQuadrat
 def quadratic_loss(quadratic: PipQuadratic, squares: Float[Array, " K"]) -> Float[Array, ""]:
     r"""The PIP loss $\sqrt{q^\top Gq - 2h^\top q + \text{constant}}$ of squared weights `squares`.
 
-    For many weights and one ideal: $O(K^2)$ each, whatever the vocabulary. It cancels where the
-    loss is small: its error is about $\sqrt{\epsilon}\,\|E^\top E\|_F$ there, and it may be 0
-    where `pip_loss` of the concatenation, which does not cancel, is not. Gradient 0 at 0.
+    This is for many weights and one ideal: $O(K^2)$ each, whatever the vocabulary. Where the loss
+    is small it cancels, unlike `pip_loss`: the error is about $\sqrt{\epsilon}\,\|E^\top E\|_F$.
+    The gradient at 0 is 0.
 
     >>> import jax.numpy as jnp
     >>> quadratic = PipQuadratic(jnp.eye(2), jnp.array([3.0, 0.0]), jnp.array(25.0))
@@ -168,10 +167,9 @@ def agreement_weights(sources: Sources) -> Float[Array, " N"]:
     $$\min_{q \ge 0} \sum_j \Big\|E_jE_j^\top - \sum_{l \ne j} q_lE_lE_l^\top\Big\|_F^2,
       \qquad c_l = \sqrt{q_l},$$
 
-    a convex problem in $q$ of $N$ unknowns. For two sources $q_l$ is inversely proportional to
-    $\|E_l^\top E_l\|_F^2$: at equal norms these are `rank_weights`, up to a factor. For more, it
-    rewards what sources have in common, which is their few strong directions, and on real files it
-    does worse (`experiments/pretrained.py`). At least two sources are needed. Cost: $O(nK^2)$.
+    a convex problem. For two sources of equal norm these are `rank_weights`, up to a factor. For
+    more, it rewards the few strong directions that sources have in common, and on real files it
+    does worse (`experiments/pretrained.py`). Cost: $O(nK^2)$.
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[1.0], [2.0]])
@@ -290,5 +288,5 @@ def _polished(
 
 
 def _floor(a: Float[Array, "K K"]) -> Float[Array, ""]:
-    """What on the diagonal of `a` keeps its Cholesky factor real where columns repeat."""
+    """The addition to the diagonal of `a` by which its Cholesky factor is real."""
     return 8 * jnp.finfo(a.dtype).eps * jnp.max(jnp.sum(jnp.abs(a), axis=1))

@@ -145,11 +145,11 @@ def ideal_strengths(
     overlaps of each ideal direction sum to one, which makes the true density a maximiser. The
     problem is convex, and solved by Newton steps on `size` candidates for $\lambda$.
 
-    An isolated eigenvalue is alone in its window of width $\eta$; there the part of $b_i$ that the
-    window adds is faded out (smoothly, by the eigenvalue's share of the window; a choice, not a
-    theorem). Estimates for $\alpha < ½$ rest on the smallest ideal values, which noise hides best,
-    and are the least reliable. `positive` says that the ideal has no negative eigenvalues.
-    Derivatives go through the Newton steps; they are finite and approximate, good to some per cent.
+    Where an eigenvalue is alone in its window of width $\eta$, the part of $b_i$ that the window
+    adds is faded out (a choice, not a theorem). Estimates for $\alpha < ½$ depend on the smallest
+    ideal values and are the least reliable. `positive` says that the ideal has no negative
+    eigenvalues. Derivatives go through the Newton steps, and are good to some per cent; the
+    residual has none.
 
     Cost: $O(n^2 + 40\,n\,\mathrm{size}^2)$. References: `bun16`, `ledoit11`.
     """
@@ -206,7 +206,7 @@ def _mixture(kernel: Array, floor: float, steps: int = 40) -> tuple[Array, Array
     even = jnp.full(size, 1 / size, kernel.dtype)
     start = jnp.stack([even, jnp.ones_like(even)]), even[0]
     (p, _), _ = lax.fori_loop(0, steps, step, start)
-    return p, jnp.max(jnp.abs(p * slopes(p) - floor))
+    return p, lax.stop_gradient(jnp.max(jnp.abs(p * slopes(p) - floor)))
 
 
 def _check_moments(eigenvalues: Any, *, n: int, trace: Any, square_norm: Any) -> None:
@@ -218,11 +218,7 @@ def _check_moments(eigenvalues: Any, *, n: int, trace: Any, square_norm: Any) ->
 
 @checked(_check_moments, static=("n",))
 def complete_spectrum(
-    eigenvalues: Float[Array, " r"],
-    *,
-    n: int,
-    trace: Scalar,
-    square_norm: Scalar,
+    eigenvalues: Float[Array, " r"], *, n: int, trace: Scalar, square_norm: Scalar
 ) -> Float[Array, " n"]:
     r"""All $n$ eigenvalues: the leading ones as given, the others made up to fit two moments.
 

@@ -48,11 +48,7 @@ class Spectrum(NamedTuple):
 
 
 def decompose(
-    signal: Any,
-    *,
-    rank: int | None = None,
-    symmetric: bool = True,
-    tolerance: float = 1e-3,
+    signal: Any, *, rank: int | None = None, symmetric: bool = True, tolerance: float = 1e-3
 ) -> Spectrum:
     r"""Leading directions and singular values of a signal matrix, dense or SciPy sparse.
 
@@ -60,9 +56,8 @@ def decompose(
     `symmetric=False` any dense matrix is, into left singular vectors. The `rank` leading pairs are
     returned (all, if None).
 
-    * Up to 4,096 words, for ranks above an eighth of them, and inside `jit`, `vmap` and `grad`: a
-      full decomposition, $O(n^3)$, exact to rounding. Values may be differentiated anywhere;
-      derivatives of vectors are NaN at repeated values, where vectors are not unique. A matrix that
+    * Up to 4,096 words, for ranks above an eighth of them, and inside `jit`: a full decomposition,
+      $O(n^3)$, exact to rounding. Derivatives of vectors are NaN at repeated values. A matrix that
       is not symmetric but was said to be gives NaN.
     * Otherwise `leading_eigenpairs`, at the cost given there: $\|Mu - \lambda u\|$ is at most
       `tolerance` times $|\lambda|$. There a matrix that is not symmetric raises.

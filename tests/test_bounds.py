@@ -86,7 +86,7 @@ def test_short_ideals_are_padded_with_zeros(layout, data):
 @given(data=st.data(), seed=seeds)
 def test_aligned_sources_have_no_direction(layout, data, seed):
     """Zero up to a few eps. The square root of an eps would be 1e-8, and is what cosines give."""
-    sizes, d = layout
+    _, sizes, d = layout
     problem = data.draw(problems(layout))
     rng = np.random.default_rng(seed)
     frame = rounded(np.linalg.qr(rng.normal(size=(WORDS, max(sum(sizes), d))))[0])

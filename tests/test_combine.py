@@ -147,6 +147,7 @@ def test_small_values_are_not_lost(rng):
     assert abs(lengths[2] / values[2] - 1) < 1e-2
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("size", [1e-30, 1e30])
 def test_axes_at_extreme_scales(rng, size):
     e = rng.normal(size=(WORDS, 3)).astype(np.float32)
@@ -320,7 +321,7 @@ def test_missing_words_do_not_leak(sources, present, call):
         return jnp.sum(call(parts, at) ** 2)
 
     np.testing.assert_array_equal(call(spoilt, at), call(cast(zero), at))
-    for j, gradient in enumerate(jax.grad(total)(spoilt)):
+    for j, gradient in enumerate(jax.jit(jax.grad(total))(spoilt)):
         assert np.isfinite(gradient).all()
         assert not exactly(gradient)[~present[:, j]].any()
         assert exactly(gradient)[present[:, j]].any()
@@ -335,6 +336,7 @@ def test_new_words_are_missing_without_compilation(sources, present, call, compi
     assert not compilations
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -345,9 +347,6 @@ def test_new_words_are_missing_without_compilation(sources, present, call, compi
         ),
         (lambda e: svd_reduce((e,), k=0), ValueError, "k: got 0, expected 1 to 3"),
         (lambda e: svd_reduce((e,), k=2.0), TypeError, "k: got a float, expected an int"),
-        (lambda e: svd_reduce(e, k=1), TypeError, "sources: got an array of shape"),
-        (lambda e: average((e, e[1:])), ValueError, r"6 rows in sources\[0\], 5 rows in"),
-        (lambda _: average(()), ValueError, "sources: got no source"),
         (
             lambda e: average((e,), present=jnp.ones((6, 2), bool)),
             ValueError,
@@ -360,7 +359,6 @@ def test_new_words_are_missing_without_compilation(sources, present, call, compi
         ),
         (lambda e: average((e,), present=[[True]]), TypeError, "present: got a list, expected"),
         (lambda e: rotated_average((e,), steps=0), ValueError, "steps: got 0, expected at least 1"),
-        (lambda e: principal_axes(e[0]), ValueError, "source: got an array of shape"),
     ],
 )
 def test_errors(hooked, call, error, message):

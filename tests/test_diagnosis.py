@@ -237,6 +237,7 @@ def test_zero_constant_and_deficient_sources(rng):
     assert "The mean vector of source 2 is 100% as long as its rows" in found.verdict
 
 
+@pytest.mark.one_leg
 def test_a_long_source_dominates_because_of_its_scale(rng):
     e, f = rng.normal(size=(2, 300, 8))
     e, f = (x / np.linalg.norm(x) for x in (e, f))
@@ -255,6 +256,7 @@ def test_a_long_source_dominates_because_of_its_scale(rng):
     assert "At equal norms it would have" in verdict
 
 
+@pytest.mark.one_leg
 def test_other_verdicts(rng):
     e, f, g = cast(draw("generic", rng))
     assert diagnose((e,)).verdict == "There is one source, which cannot dominate another."
@@ -264,6 +266,7 @@ def test_other_verdicts(rng):
     assert diagnose((0 * e, 0 * f, 0 * g)).verdict == same
 
 
+@pytest.mark.one_leg
 def test_report_and_progress(rng):
     sources, stages = draw("generic", rng), []
     found = diagnose(
@@ -298,6 +301,7 @@ WRONG = {
 }
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("case", WRONG)
 def test_bad_calls(case):
     call, message = WRONG[case]

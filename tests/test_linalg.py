@@ -9,12 +9,18 @@ import scipy.linalg
 from helpers import DTYPE, EPS, assert_close, cast, exactly, rotation, rounded
 
 from jaxmeta.linalg import (
+    axis_lengths,
+    column_norms,
+    distance_to_boundary,
     norm,
     power_of_two,
     principal_sines,
     procrustes,
     residual,
+    row_norms,
+    safe_ratio,
     safe_sqrt,
+    unit,
 )
 
 LARGEST = float(jnp.finfo(DTYPE).max)
@@ -222,3 +228,55 @@ def test_power_of_two_where_there_is_none(x):
 def test_norm_of_the_largest_numbers(x):
     """No power of two above them is finite, and the scale must be."""
     assert_close(exactly(norm(cast(np.array([x, 0.0])))) / LARGEST, abs(x) / LARGEST, scale=1)
+
+
+# What modules share.
+
+
+def test_row_and_column_norms(rng):
+    """Each at its own scale: squares of the longest and of the shortest leave the range."""
+    x = rng.normal(size=(4, 3)) * np.array([1, LARGEST**0.75, SMALLEST**0.75, 0])[:, None]
+    expected = [np.linalg.norm(row / (abs(row).max() or 1)) * abs(row).max() for row in x]
+    for found in jax.jit(lambda e: (row_norms(e), column_norms(e.T)))(cast(x)):
+        for actual, length in zip(exactly(found), expected, strict=True):
+            assert_close(actual / (length or 1), float(length > 0), scale=1)
+    slope = jax.jit(jax.grad(lambda e: jnp.sum(row_norms(e))))(jnp.zeros((4, 3)))
+    np.testing.assert_array_equal(slope, np.zeros((4, 3)))
+
+
+def test_unit(rng):
+    x = rounded(rng.normal(size=(3, 4)))
+    scaled, zero, nan = (jax.jit(unit)(cast(x * c)) for c in (SMALLEST**0.75, 0.0, np.nan))
+    assert_close(scaled, x / np.linalg.norm(x), scale=1)
+    np.testing.assert_array_equal(zero, np.zeros((3, 4)))
+    assert jnp.isnan(nan).all()
+    assert jnp.isfinite(jax.jit(jax.jacobian(unit))(jnp.zeros((3, 4)))).all()
+
+
+def test_safe_ratio():
+    a, b = (
+        cast(np.array([6.0, 1.0, 0.0, np.nan, 1.0])),
+        cast(np.array([3.0, 0.0, 0.0, 0.0, np.nan])),
+    )
+    np.testing.assert_array_equal(safe_ratio(a, b), cast(np.array([2, 0, 0, np.nan, np.nan])))
+    slopes = jax.vmap(jax.grad(safe_ratio, argnums=(0, 1)))(a[:3], b[:3])
+    assert_close(slopes[0], [1 / 3, 0, 0], scale=1)
+    assert_close(slopes[1], [-2 / 3, 0, 0], scale=1)
+
+
+def test_axis_lengths_take_rounding_for_nothing(rng):
+    q = np.linalg.qr(rng.normal(size=(9, 4)))[0]
+    values = np.array([2.0, 1e-2, EPS, 0.0])
+    assert_close(axis_lengths(cast(q * values)), [2.0, 1e-2, 0, 0], scale=2)
+    np.testing.assert_array_equal(exactly(axis_lengths(cast(q * values)))[2:], 0)
+    above = axis_lengths(cast(q * np.array([1.0, 1.0, 1.0, 16 * EPS])))
+    assert_close(above[3] / (16 * EPS), 1, scale=1)
+
+
+def test_distance_to_boundary():
+    x = jnp.array([1.0, 2.0, 3.0])
+    assert distance_to_boundary(x, jnp.array([-0.5, -4.0, 1.0])) == 0.5
+    assert distance_to_boundary(x, jnp.array([-0.5, 4.0, 1.0])) == 2
+    assert distance_to_boundary(x, jnp.array([0.5, 0.0, 1.0])) == jnp.inf
+    both = jnp.stack([x, x]), jnp.array([[-0.5, 0.0, 0.0], [0.0, -8.0, 0.0]])
+    assert distance_to_boundary(*both) == 0.25

@@ -164,6 +164,7 @@ def test_new_values_trace_nothing():
     assert len(traces) == before
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("steps", [0, -1, True, 2.0])
 def test_steps_are_a_positive_int(steps, hooked):
     if hooked:

@@ -96,11 +96,12 @@ COLUMNS = {
 }
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("rotated", [False, True])
 @pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.parametrize("widths", [(20, 20), (100, 100), (20, 27), (27, 20)])
 def test_single_precision_keeps_four_digits_of_a_small_loss(rng, widths, columns, rotated):
-    """A relative error of 1e-4 for perturbations down to 1e-5, in both runs of the suite."""
+    """A relative error of 1e-4 for perturbations down to 1e-5."""
     k, m = widths
     shared = min(k, m)
     e = np.pad(rng.normal(size=(200, shared)) * COLUMNS[columns](shared), ((0, 0), (0, k - shared)))
@@ -118,6 +119,7 @@ def test_single_precision_keeps_four_digits_of_a_small_loss(rng, widths, columns
         assert abs(float(loss) / expected - 1) <= 1e-4, f"perturbation {size}"
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("size", [1e15, 1e-15])
 def test_single_precision_neither_overflows_nor_underflows(rng, size):
     e, f = (size * rng.normal(size=(20, k)).astype(np.float32) for k in (4, 3))

@@ -177,28 +177,22 @@ def test_agreement_weights(parts):
 
 
 def test_agreement_of_two_sources_is_their_rank(rng):
-    sources = tuple(standardise(cast(rng.normal(size=(50, k)))) for k in (9, 3))
+    sources = tuple(standardise(cast(rng.normal(size=(WORDS, k)))) for k in (3, 2))
     by_agreement, by_rank = agreement_weights(sources), rank_weights(sources)
     ratio = exactly(by_agreement) / exactly(by_rank)
     assert_close(ratio[0] / ratio[1], 1, scale=32)
 
 
-def test_errors(hooked):
+@pytest.mark.one_leg
+def test_errors():
     e = jnp.ones((3, 2), DTYPE)
     with pytest.raises(ValueError, match=r"count: got 3, expected 1 to 2; the source has 2"):
         remove_leading(e, count=3)
     with pytest.raises(ValueError, match=r"sources: got 1, expected at least 2"):
         agreement_weights((e,))
-    if hooked:
-        return
-    with pytest.raises(TypeError, match=r"sources: got an array"):
-        rank_weights(e)
-    with pytest.raises(ValueError, match=r"4 rows in sources\[1\]"):
-        rank_weights((e, jnp.ones((4, 2), DTYPE)))
-    with pytest.raises(ValueError, match=r"source: got an array of shape"):
-        standardise(e[0])
 
 
+@pytest.mark.one_leg
 def test_new_sources_compile_nothing(rng, compilations):
     sources = cast(tuple(rng.normal(size=(WORDS, k)) for k in (3, 2)))
 

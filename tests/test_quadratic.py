@@ -458,6 +458,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(("call", "error", "words"), ERRORS.values(), ids=ERRORS)
 def test_errors_say_what_to_do(call, error, words, hooked):
     if hooked:

@@ -172,16 +172,14 @@ def test_all_at_once_where_the_basis_would_be_everything(rng):
     assert found.products == sum(columns)
 
 
-@pytest.mark.parametrize("n", [1, 2, 33, 64])
-def test_small_matrices_are_exact(rng, n):
+@pytest.mark.parametrize(("n", "rank"), [(1, 1), (64, 1), (64, 64)])
+def test_small_matrices_are_exact(rng, n, rank):
     matrix = rounded(noisy(rng, n))
-    for rank in {1, n}:
-        found, columns = find(matrix, rank)
-        assert_leading(found, matrix, rank, tolerance=EPS)
-        assert found.products == sum(columns) == n + rank
-        truth = eigenvalues_of(matrix)
-        assert_close(found.spectrum, truth, scale=np.linalg.norm(matrix))
-        np.testing.assert_array_equal(found.density.counts, np.ones(n))
+    found, columns = find(matrix, rank)
+    assert_leading(found, matrix, rank, tolerance=EPS)
+    assert found.products == sum(columns) == n + rank
+    assert_close(found.spectrum, eigenvalues_of(matrix), scale=np.linalg.norm(matrix))
+    np.testing.assert_array_equal(found.density.counts, np.ones(n))
 
 
 def test_same_key_same_result(rng):
@@ -193,20 +191,16 @@ def test_same_key_same_result(rng):
     assert_leading(other, matrix, 20)
 
 
-@pytest.mark.parametrize("form", ["csr_array", "csc_array", "coo_array", "csr_matrix"])
-def test_sparse_and_dense_agree(rng, form):
+def test_sparse_and_dense_agree(rng):
     half = scipy.sparse.random_array((N, N), density=0.02, rng=rng)
-    sparse = getattr(scipy.sparse, form)((half + half.T).astype(DTYPE))
-    matrix = exactly(sparse.toarray())
-    x = rounded(rng.normal(size=(N, 3)))
-    for product in (multiply_by(sparse), multiply_by(cast(matrix))):
-        assert_close(product(cast(x)), matrix @ x, scale=np.linalg.norm(matrix) * 3)
-    if form != "csr_array":
-        return
+    sparse = scipy.sparse.csr_array((half + half.T).astype(DTYPE))
+    matrix, x = exactly(sparse.toarray()), rounded(rng.normal(size=(N, 3)))
+    forms = sparse, sparse.tocsc(), sparse.tocoo(), scipy.sparse.csr_matrix(sparse), cast(matrix)
+    for form in forms:
+        assert_close(multiply_by(form)(cast(x)), matrix @ x, scale=np.linalg.norm(matrix) * 3)
     found = leading_eigenpairs(multiply_by(sparse), n=N, rank=20, key=KEY)
-    v0 = rng.normal(size=N)
     truth = scipy.sparse.linalg.eigsh(
-        scipy.sparse.csr_array(matrix), 20, which="LM", v0=v0, return_eigenvectors=False
+        matrix, 20, which="LM", v0=rng.normal(size=N), return_eigenvectors=False
     )
     assert_leading(found, matrix, 20, truth=by_magnitude(truth))
     assert_leading(find(matrix, 20)[0], matrix, 20)
@@ -237,11 +231,11 @@ def test_density_counts_eigenvalues(rng, monkeypatch, make, seed):
 
 
 def test_density_of_small_matrices_is_exact(rng):
-    matrix = rounded(noisy(rng, 40))
-    density = eigenvalue_density(multiply_by(cast(matrix)), n=40, key=KEY, dtype=DTYPE)
+    matrix = rounded(noisy(rng, 64))
+    density = eigenvalue_density(multiply_by(cast(matrix)), n=64, key=KEY, dtype=DTYPE)
     truth = np.linalg.eigvalsh(matrix)
     assert_close(density.points, truth, scale=np.linalg.norm(matrix))
-    np.testing.assert_array_equal(density.counts, np.ones(40))
+    np.testing.assert_array_equal(density.counts, np.ones(64))
     np.testing.assert_array_equal(np.sort(density.spectrum()), density.points)
 
 
@@ -257,22 +251,19 @@ def test_spectrum_fills_in_by_density(rng, monkeypatch):
         assert np.abs(places - np.arange(N)).max() <= 4 * np.sqrt(2 * (N / 2) / 32)
 
 
-def test_progress_comes_to_its_end(rng):
-    for rank, make in ((2, low_rank), (RANK, noisy)):  # found by the survey, and by the loop
-        seen = []
-        leading_eigenpairs(
-            multiply_by(cast(make(rng))),
-            n=N,
-            rank=rank,
-            key=KEY,
-            progress=lambda stage, fraction, seen=seen: seen.append((stage, fraction)),
-        )
-        assert {stage for stage, _ in seen} == {"eigenpairs"}
-        fractions = [fraction for _, fraction in seen]
-        assert fractions == sorted(fractions)
-        assert fractions[-1] == 1
+@pytest.mark.one_leg
+@pytest.mark.parametrize(("rank", "make"), [(2, low_rank), (RANK, noisy)], ids=["survey", "loop"])
+def test_progress_comes_to_its_end(rng, rank, make):
+    seen = []
+    multiply = multiply_by(cast(make(rng)))
+    leading_eigenpairs(multiply, n=N, rank=rank, key=KEY, progress=lambda *told: seen.append(told))
+    stages, fractions = zip(*seen, strict=True)
+    assert set(stages) == {"eigenpairs"}
+    assert fractions == tuple(sorted(fractions))
+    assert fractions[-1] == 1
 
 
+@pytest.mark.one_leg
 def test_a_second_call_compiles_nothing(rng, compilations):
     matrix = rounded(noisy(rng))
     find(matrix, RANK)
@@ -281,8 +272,9 @@ def test_a_second_call_compiles_nothing(rng, compilations):
     assert compilations == []
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
-@pytest.mark.parametrize("n", [40, N])
+@pytest.mark.parametrize("n", [64, N])
 def test_what_is_not_finite_raises(rng, n, wrong):
     matrix = noisy(rng, n)
     matrix[3, 5] = matrix[5, 3] = wrong
@@ -292,12 +284,11 @@ def test_what_is_not_finite_raises(rng, n, wrong):
         eigenvalue_density(multiply_by(cast(matrix)), n=n, key=KEY)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
         ({"tolerance": 0.0}, "tolerance: got 0.0, expected a number above 0; pass a relative"),
-        ({"tolerance": -1e-3}, "tolerance: got -0.001, expected"),
-        ({"tolerance": float("nan")}, "tolerance: got nan, expected"),
         ({"rank": 0}, "rank: got 0, expected 1 to 9; the matrix has 9"),
         ({"rank": 10}, "rank: got 10, expected 1 to 9"),
         ({"n": 0}, "n: got 0, expected at least 1"),
@@ -315,10 +306,8 @@ def test_decompose_takes_large_signals_apart(rng, form):
     spectrum = validate(decompose(form(signal), rank=RANK))
     truth = np.abs(eigenvalues_of(exactly(signal)))[:RANK]
     assert np.all(np.abs(spectrum.values - truth) <= 4 * (1e-6 * truth + 10 * EPS * truth[0]))
-    leading = np.take_along_axis(
-        spectrum.vectors, np.abs(spectrum.vectors).argmax(axis=0)[None], axis=0
-    )
-    assert np.all(leading > 0)
+    rows = np.abs(spectrum.vectors).argmax(axis=0)
+    assert np.all(exactly(spectrum.vectors)[rows, np.arange(RANK)] > 0)
     tighter = 1e-4
     spectrum = decompose(form(signal), rank=5, tolerance=tighter)
     u, values = exactly(spectrum.vectors), exactly(spectrum.values)
@@ -355,6 +344,7 @@ def test_decompose_says_what_is_not_symmetric(rng, size):
                 decompose(x, rank=3)
 
 
+@pytest.mark.one_leg
 def test_decompose_of_a_sparse_signal_is_symmetric():
     with pytest.raises(ValueError, match=r"got a sparse matrix, .* pass signal\.toarray"):
         decompose(scipy.sparse.eye_array(9, dtype=DTYPE), rank=3, symmetric=False)
@@ -362,6 +352,7 @@ def test_decompose_of_a_sparse_signal_is_symmetric():
         decompose(scipy.sparse.csr_array(np.ones((3, 4), DTYPE)), rank=3)
 
 
+@pytest.mark.one_leg
 def test_lowers_for_cuda(rng):
     """No operation without a kernel there; running it takes a GPU."""
     basis, projected = jnp.zeros((96, 50), DTYPE), jnp.zeros((96, 96), DTYPE)

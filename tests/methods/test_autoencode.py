@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import DTYPE, EPS, IN_64_BIT, assert_close, cast, exactly, rounded
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax import export
 from jax.test_util import check_grads
@@ -177,21 +177,10 @@ def test_loss(method, normalise, seed, kind, all_present):
 def test_first_epoch(rng, method, missing):
     """Its loss, given the same weights, batches and masks: at rate 0 the weights stay."""
     sources = draw(rng)
-    present = present_at_random(rng) if missing else None
-    if missing:
-        held = [
-            np.where(present[:, j : j + 1], x, np.nan if j else 1e30) for j, x in enumerate(sources)
-        ]
-    else:
-        held = sources
-    found = METHODS[method](
-        cast(tuple(held)),
-        present=None if present is None else jnp.asarray(present),
-        epochs=2,
-        rate=0.0,
-        **USUAL,
-    )
-    present = np.ones((WORDS, 3), bool) if present is None else present
+    present = present_at_random(rng) if missing else np.ones((WORDS, 3), bool)
+    held = tuple(np.where(present[:, [j]], x, np.nan if j else 1e30) for j, x in enumerate(sources))
+    at = jnp.asarray(present) if missing else None
+    found = METHODS[method](cast(held), present=at, epochs=2, rate=0.0, **USUAL)
     inputs = [unit(np.where(present[:, j : j + 1], x, 0)) for j, x in enumerate(sources)]
     for epoch in (1, 2):
         order_key, mask_key = jax.random.split(jax.random.fold_in(KEY, epoch))
@@ -309,6 +298,8 @@ def test_rows_without_active_unit(method):
     assert all(np.isfinite(g).all() for g in towards)
 
 
+@pytest.mark.one_leg
+@settings(max_examples=10)
 @given(seed=seeds)
 def test_masks(seed):
     sizes, masked, shape = (10, 7, 3, 1), (4, 7, 0, 1), (3, 2)
@@ -322,6 +313,7 @@ def test_masks(seed):
     assert len(np.unique(flat, axis=0)) == 6  # no two rows, nor batches, have the same
 
 
+@pytest.mark.one_leg
 def test_masks_are_drawn_with_replacement():
     """An entry is kept with probability (1 - 1/k)^c, two of them with (1 - 2/k)^c."""
     rows, k, count = 4000, 6, 4
@@ -338,6 +330,7 @@ def test_masks_are_drawn_with_replacement():
     assert np.max(np.abs(both - expected)) < 5 * 0.5 / np.sqrt(rows)  # five standard deviations
 
 
+@pytest.mark.one_leg
 def test_share_of_noise(rng):
     """int(noise * k) entries of each source, so none where that is below 1."""
     sources, settings = cast(draw(rng)), {"key": KEY, "batch": WORDS, "epochs": 2, "rate": 0.0}
@@ -350,6 +343,8 @@ def test_share_of_noise(rng):
     assert abs(float(other[0] - other[1])) > 1e-3
 
 
+@pytest.mark.one_leg
+@settings(max_examples=10)
 @given(seed=seeds)
 def test_batches(seed):
     keys = jax.random.split(jax.random.key(seed), 2)
@@ -380,6 +375,7 @@ def same(tree, other):
     jax.tree.map(np.testing.assert_array_equal, tree, other)
 
 
+@pytest.mark.one_leg
 @methods
 def test_key_decides(rng, method, compilations):
     """The same key, the same result; and one program for all epochs, values, rates and factors."""
@@ -409,6 +405,7 @@ def test_dtype_follows_the_sources(rng):
     assert {x.dtype for x in jax.tree.leaves(result)} == {jnp.dtype("float32")}
 
 
+@pytest.mark.one_leg
 @methods
 def test_what_missing_rows_hold_does_not_matter(rng, method):
     sources, present = draw(rng), present_at_random(rng)
@@ -427,6 +424,7 @@ def test_what_missing_rows_hold_does_not_matter(rng, method):
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(results[0]))
 
 
+@pytest.mark.one_leg
 @methods
 def test_nan_shows(rng, method):
     sources = cast(draw(rng))
@@ -445,6 +443,7 @@ def test_one_source_of_one_dimension_and_one_word(rng, method):
     assert np.all(exactly(result.embedding) >= 0)
 
 
+@pytest.mark.one_leg
 def test_a_batch_larger_than_the_vocabulary_is_all_of_it(rng):
     sources = cast(draw(rng))
     whole, more = (
@@ -466,7 +465,7 @@ def test_encode_by_rows(rng, method):
     assert_close(autoencoded_rows(parameters, cast(scaled)), together, scale=0)
 
 
-@pytest.mark.skipif(not IN_64_BIT, reason="the same operations in both legs")
+@pytest.mark.one_leg
 def test_training_lowers_for_cuda(rng):
     made = wiring("decoupled")
     data, state = autoencode._start(KEY, cast(draw(rng)), None, wiring=made)
@@ -479,6 +478,7 @@ def test_training_lowers_for_cuda(rng):
     assert exported.platforms == ("cuda",)
 
 
+@pytest.mark.one_leg
 def test_progress(rng):
     calls = []
     concatenated(cast(draw(rng)), epochs=4, progress=lambda *call: calls.append(call), **USUAL)
@@ -560,7 +560,6 @@ def test_bad_calls(rng, hooked):
     fails("sources.1.: got dtype int32", (a, b.astype(jnp.int32)), TypeError)
     fails("epochs: got 0, expected at least 1", epochs=0)
     fails("batch: got 0, expected at least 1", batch=0)
-    fails("batch: got a float", batch=2.0, error=TypeError)
     fails("k: got 0, expected at least 1", train=flat(averaged_autoencoder), k=0)
     fails("noise: got 5, expected 0 to 1; pass the share", noise=5)
     fails("rate: got -1, expected a number that is not negative", rate=-1)
@@ -571,7 +570,6 @@ def test_bad_calls(rng, hooked):
         r"present: got shape \(12,\), expected \(12, 2\); pass present\[w, j\], whether source j",
         present=jnp.ones(12, bool),
     )
-    fails("present: got dtype int32", error=TypeError, present=jnp.ones((12, 2), jnp.int32))
     if IN_64_BIT:
         mixed = (a, b.astype(jnp.float32))
         fails("sources.1.: got dtype float32, expected float64, as of sources", mixed, TypeError)

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import WORDS, embeddings, seeds
 
-from jaxmeta.combine import svd_reduce
-from jaxmeta.methods.one_ton import OneToN, one_to_n, one_to_n_plus
+from jaxmeta.combine import OneToN, svd_reduce
+from jaxmeta.methods.one_ton import one_to_n, one_to_n_plus
 from jaxmeta.pip import pip_matrix
 from jaxmeta.released import released_one_to_n
 
@@ -351,6 +351,7 @@ def test_degenerate_sources(sources, present, kind):
 # What all have in common
 
 
+@pytest.mark.one_leg
 def test_error_and_change_of_a_batch():
     batch = OneToN(jnp.ones((2, 3, 1)), (), jnp.array([[4.0, 2.0, 1.0], [1.0, 0.0, 0.0]]))
     np.testing.assert_array_equal(batch.error, [1, 0])
@@ -360,23 +361,16 @@ def test_error_and_change_of_a_batch():
 ALL = jnp.ones((6, 1), bool)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda e: one_to_n((e, e), k=7), ValueError, "k: got 7, expected 1 to 6; the concat"),
         (lambda e: one_to_n((e,), k=1, weights=(1.0, 1.0)), ValueError, "weights: got 2 entries"),
         (lambda e: one_to_n((e,), k=1, alpha=jnp.ones(2)), ValueError, "alpha: got an array of"),
         (lambda e: one_to_n(e, k=1), TypeError, "sources: got an array of shape"),
-        (lambda e: released_one_to_n((e,), k=4, key=KEY), ValueError, "k: got 4, expected 1 to 3"),
         (lambda e: released_one_to_n((e,), k=1, key=KEY, steps=0), ValueError, "steps: got 0"),
-        (lambda e: one_to_n_plus((e,), ALL, k=4), ValueError, "k: got 4, expected 1 to 3"),
         (lambda e: one_to_n_plus((e,), ALL, k=1, steps=0), ValueError, "steps: got 0"),
-        (
-            lambda e: one_to_n_plus((e,), None, k=1),
-            TypeError,
-            "present: got None, .*; use one_to_n",
-        ),
-        (lambda e: one_to_n_plus((e,), ALL[1:], k=1), ValueError, r"present: got shape \(5, 1\)"),
+        (lambda e: one_to_n_plus((e,), None, k=1), TypeError, "present: got None, .*use one_to_n"),
         (
             lambda e: one_to_n_plus((e,) * 9, jnp.ones((6, 9), bool), k=1),
             ValueError,

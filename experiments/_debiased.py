@@ -51,7 +51,7 @@ def debiased(config: "Config", *, draws: Path) -> list[DebiasedRow]:
     isolated = np.zeros(n)
     isolated[:spikes] = tau * np.geomspace(20, 1.1, spikes)
     kinds: dict[str, list[tuple[np.ndarray, np.ndarray]]] = defaultdict(list)
-    for seed in range(config.first_seed, config.first_seed + config.seeds):
+    for seed in config.all_seeds:
 
         def make(seed=seed) -> dict[str, np.ndarray]:
             return {"eigenvalues": _draws.noisy(isolated, sigma, np.random.default_rng(seed))[0]}
@@ -60,7 +60,7 @@ def debiased(config: "Config", *, draws: Path) -> list[DebiasedRow]:
         found = Cache(draws).arrays("spikes", settings, make)["eigenvalues"]
         kinds[f"{spikes} isolated"].append((isolated, found))
         for spectrum in config.spectra:
-            draw = _draws.draw(draws, spectrum, n=n, sigma=sigma, seed=seed, alphas=config.alphas)
+            draw = config.draw(draws, spectrum, seed)
             kinds[spectrum.name].append((draw.ideal, draw.eigenvalues))
     rows = []
     for name, pairs in kinds.items():

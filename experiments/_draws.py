@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
@@ -41,6 +42,66 @@ class Spectrum:
 
 
 @dataclasses.dataclass(frozen=True)
+class Config:
+    """What is drawn."""
+
+    n: int = 1500
+    spectra: tuple[Spectrum, ...] = (Spectrum(0.4, 500), Spectrum(0.5), Spectrum(0.8))
+    indefinite: tuple[bool, ...] = (False, True)
+    """Whether signs are drawn at random: both without and with them."""
+    sigma: float = 0.12
+    alphas: tuple[float, ...] = (0.25, 0.5, 1.0)
+    candidates: int = 512
+    """For the density of the ideal, in `ideal_strengths`."""
+    first_seed: int = 1000
+    seeds: int = 20
+
+    @property
+    def signed(self) -> list[Spectrum]:
+        """Each spectrum without and with signs."""
+        return [
+            dataclasses.replace(spectrum, indefinite=signs)
+            for spectrum in self.spectra
+            for signs in self.indefinite
+        ]
+
+    def draw(
+        self, folder: Path, spectrum: Spectrum, seed: int, sigma: float | None = None
+    ) -> "Draw":
+        """A source by one eigendecomposition, or from disk; at another noise if one is given."""
+        sigma = self.sigma if sigma is None else sigma
+
+        def make() -> dict[str, np.ndarray]:
+            rng = np.random.default_rng(seed)
+            ideal = spectrum.values(self.n, rng)
+            eigenvalues, vectors = noisy(ideal, sigma, rng)
+            return vars(Draw(ideal, eigenvalues, strengths(vectors, ideal, self.alphas)))
+
+        settings = {**vars(spectrum), "n": self.n, "sigma": sigma, "seed": seed}
+        settings["alphas"] = list(self.alphas)
+        return Draw(**Cache(folder).arrays("draw", settings, make))
+
+    def estimated(self, draw: "Draw", spectrum: Spectrum, sigma: float) -> jax.Array:
+        """Strengths by `ideal_strengths`, a row for each alpha."""
+        given = (jnp.asarray(x) for x in (draw.eigenvalues, sigma, self.alphas))
+        return _estimated(*given, positive=not spectrum.indefinite, size=self.candidates)
+
+    @property
+    def all_seeds(self) -> range:
+        """They start where no one has tuned anything."""
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+
+SMOKE = Config(
+    n=150,
+    spectra=(Spectrum(0.4, 50), Spectrum(0.5), Spectrum(0.8)),
+    sigma=0.38,
+    candidates=48,
+    seeds=2,
+)
+
+
+@dataclasses.dataclass(frozen=True)
 class Draw:
     """One source: an ideal signal, diagonal without loss of generality, plus Wigner noise."""
 
@@ -50,21 +111,6 @@ class Draw:
     """Those of the noisy signal, by magnitude, with their signs."""
     strengths: np.ndarray
     """What each noisy direction holds of the ideal, a row for each alpha."""
-
-
-def draw(
-    folder: Path, spectrum: Spectrum, *, n: int, sigma: float, seed: int, alphas: Sequence[float]
-) -> Draw:
-    """A source: from disk, or by one eigendecomposition of an n x n matrix."""
-
-    def make() -> dict[str, np.ndarray]:
-        rng = np.random.default_rng(seed)
-        ideal = spectrum.values(n, rng)
-        eigenvalues, vectors = noisy(ideal, sigma, rng)
-        return vars(Draw(ideal, eigenvalues, strengths(vectors, ideal, alphas)))
-
-    settings = {**vars(spectrum), "n": n, "sigma": sigma, "seed": seed, "alphas": list(alphas)}
-    return Draw(**Cache(folder).arrays("draw", settings, make))
 
 
 def shared(
@@ -123,7 +169,7 @@ def power(values: np.ndarray, exponent: float) -> np.ndarray:
 
 
 @partial(jax.jit, static_argnames=("positive", "size"))
-def strengths_at(eigenvalues, sigma, alphas, *, positive: bool, size: int):
+def _estimated(eigenvalues, sigma, alphas, *, positive: bool, size: int):
     """Estimated strengths at several alphas, for which the density of the ideal is found once."""
 
     def at(alpha):

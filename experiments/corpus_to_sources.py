@@ -109,17 +109,17 @@ class Point:
     """PIP loss by `ideal_strengths`."""
 
 
-def model(config: Config) -> jaxmeta.text.LatentModel | None:
+def model(config: Config, *, rank: int = 10) -> jaxmeta.text.LatentModel | None:
     """What text is generated from, if it is."""
     if config.tokens is None:
         return None
     assert config.size is not None
-    return jaxmeta.text.latent_model(config.size, rank=10, strength=0.5, seed=0)
+    return jaxmeta.text.latent_model(config.size, rank=rank, strength=0.5, seed=0)
 
 
-def recipes(config: Config, generated: Path) -> list[Recipe]:
+def recipes(config: Config, generated: Path, *, rank: int = 10) -> list[Recipe]:
     """A signal and a corpus each; text is generated into a folder if it is to be."""
-    drawn = model(config)
+    drawn = model(config, rank=rank)
     if drawn is not None:
         assert config.tokens is not None
         path = generated / "generated.txt"

@@ -12,7 +12,7 @@ spectrum for the ideal and adds noise again: in closed form (`paper_dimension`),
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,31 +28,16 @@ from jaxmeta.shrinkage import rie_strengths
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(_draws.Config):
     """What is drawn."""
 
-    n: int = 1500
-    spectra: tuple[Spectrum, ...] = (Spectrum(0.4, 500), Spectrum(0.5), Spectrum(0.8))
-    indefinite: tuple[bool, ...] = (False, True)
-    """Whether signs are drawn at random: both without and with them."""
-    sigma: float = 0.12
-    alphas: tuple[float, ...] = (0.25, 0.5, 1.0)
     simulations: int = 2
     """Draws of the paper's Monte Carlo, of which the paper takes one; at alpha = 1/2 alone."""
     depth: int = 4
     """Blocks of that simulation."""
-    candidates: int = 512
-    first_seed: int = 1000
-    seeds: int = 20
 
 
-SMOKE = Config(
-    n=150,
-    spectra=(Spectrum(0.4, 50), Spectrum(0.5), Spectrum(0.8)),
-    sigma=0.38,
-    candidates=48,
-    seeds=2,
-)
+SMOKE = Config(**vars(_draws.SMOKE))
 
 
 @dataclass(frozen=True)
@@ -97,32 +82,28 @@ class Point:
 
 def run(config: Config, *, draws: Path) -> tuple[list[Row], list[Point]]:
     """Rows, and the curves at alpha = 1/2 of positive signals."""
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    progress = _record.Progress(len(config.indefinite) * len(config.spectra) * config.seeds)
+    progress = _record.Progress(len(config.signed) * config.seeds)
     rows, points = [], []
-    for spectrum in config.spectra:
-        for signed in (replace(spectrum, indefinite=signs) for signs in config.indefinite):
-            found: dict[tuple[float, str], list[tuple[int, int, float]]] = defaultdict(list)
-            curves, first = [], None
-            for seed in seeds:
-                draw = _draws.draw(
-                    draws, signed, n=config.n, sigma=config.sigma, seed=seed, alphas=config.alphas
-                )
-                with jax.enable_x64(True):
-                    simulated, chosen = rules(draw, signed, config, seed)
-                for i, alpha in enumerate(config.alphas):
-                    curve = true_curve(draw, alpha, i)
-                    best = 1 + int(np.argmin(curve))
-                    for rule, k in chosen[alpha].items():
-                        at_k = curve[k - 1] / curve[best - 1]
-                        found[alpha, rule].append((best, k, float(at_k)))
-                    if alpha == 0.5:
-                        curves.append(curve)
-                        first = first or (simulated, {"true argmin": best} | chosen[alpha])
-                progress.step(f"exponent {spectrum.name} {signed.signs}")
-            rows += [_row(config, signed, *what, values) for what, values in found.items()]
-            if first is not None and not signed.indefinite:
-                points += _points(signed, curves, *first)
+    for spectrum in config.signed:
+        found: dict[tuple[float, str], list[tuple[int, int, float]]] = defaultdict(list)
+        curves, first = [], None
+        for seed in config.all_seeds:
+            draw = config.draw(draws, spectrum, seed)
+            with jax.enable_x64(True):
+                simulated, chosen = rules(draw, spectrum, config, seed)
+            for i, alpha in enumerate(config.alphas):
+                curve = true_curve(draw, alpha, i)
+                best = 1 + int(np.argmin(curve))
+                for rule, k in chosen[alpha].items():
+                    at_k = curve[k - 1] / curve[best - 1]
+                    found[alpha, rule].append((best, k, float(at_k)))
+                if alpha == 0.5:
+                    curves.append(curve)
+                    first = first or (simulated, {"true argmin": best} | chosen[alpha])
+            progress.step(f"exponent {spectrum.name} {spectrum.signs}")
+        rows += [_row(config, spectrum, *what, values) for what, values in found.items()]
+        if first is not None and not spectrum.indefinite:
+            points += _points(spectrum, curves, *first)
     return rows, points
 
 
@@ -140,10 +121,7 @@ def rules(
     n, sigma, positive = config.n, config.sigma, not spectrum.indefinite
     eigenvalues = jnp.asarray(draw.eigenvalues)
     values = jnp.abs(eigenvalues)
-    alphas = jnp.asarray(config.alphas)
-    estimated = _draws.strengths_at(
-        eigenvalues, jnp.asarray(sigma), alphas, positive=positive, size=config.candidates
-    )
+    estimated = config.estimated(draw, spectrum, sigma)
     usvt = jaxmeta.usvt(values, sigma=sigma, n=n)
     rank = max(1, int(jnp.sum(usvt > 0)))
     # Zeros among the thresholded values change nothing and leave few sizes to compile.

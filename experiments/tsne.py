@@ -26,9 +26,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
-import jaxmeta
 from experiments import _embeddings, _generated, _record, corpus_to_sources
-from jaxmeta import Corpus, Recipe
+from jaxmeta import Recipe
 from jaxmeta.evaluate import proportion_interval
 from jaxmeta.text import LatentModel
 
@@ -46,6 +45,7 @@ danger threat crime criminal murder victim death disease sick illness weak corru
 lie guilty abuse poison war enemy hostile poverty hunger famine wounded injury accident torture
 fraud scandal chaos wrong
 """
+RANK = 4  # of generated text
 CLASSES = {"positive": (_record.BLUE, "o"), "negative": (_record.VERMILION, "^")}
 NEIGHBOURS = {1: (_record.GREEN, "o"), 10: (_record.PURPLE, "s")}
 
@@ -124,18 +124,11 @@ def run(config: Config, cache: Path) -> tuple[list[Row], list[Point]]:
 
 def material(config: Config, folder: Path) -> tuple[list[Recipe], dict[str, str]]:
     """Recipes of the sources, and words with their classes."""
-    tokens = config.sources.tokens
-    if tokens is None:
+    recipes = corpus_to_sources.recipes(config.sources, folder, rank=RANK)
+    model = corpus_to_sources.model(config.sources, rank=RANK)
+    if model is None:
         listed = dict.fromkeys(POSITIVE.split(), "positive")
-        listed |= dict.fromkeys(NEGATIVE.split(), "negative")
-        return corpus_to_sources.recipes(config.sources, folder), listed
-    assert config.sources.size is not None
-    model = jaxmeta.text.latent_model(config.sources.size, rank=4, strength=0.5, seed=0)
-    text = jaxmeta.text.sample_tokens(model, tokens=tokens, documents=400, seed=1)
-    path = folder / "generated.txt"
-    jaxmeta.text.write_corpus(path, model, text)
-    corpus = Corpus(path, lines_are_documents=True)
-    recipes = [Recipe(name, corpus, signal) for name, signal in corpus_to_sources.SIGNALS.items()]
+        return recipes, listed | dict.fromkeys(NEGATIVE.split(), "negative")
     coordinate = latent_coordinate(model)
     planted: dict[str, str] = {}
     for sentiment, sign in (("positive", 1), ("negative", -1)):

@@ -14,7 +14,7 @@ another cost far more there than they gain.
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,40 +29,26 @@ from experiments._draws import Draw, Spectrum, power
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(_draws.Config):
     """What is drawn."""
 
-    n: int = 1500
-    spectra: tuple[Spectrum, ...] = (Spectrum(0.4, 500), Spectrum(0.5), Spectrum(0.8))
-    indefinite: tuple[bool, ...] = (False, True)
-    """Whether signs are drawn at random: both without and with them."""
-    sigma: float = 0.12
     other_sigmas: tuple[float, ...] = (0.06, 0.24)
     """More noise levels, for the second spectrum."""
-    alphas: tuple[float, ...] = (0.25, 0.5, 1.0)
     shared_n: int = 1200
     shared_spectra: tuple[Spectrum, ...] = (Spectrum(0.5, 100), Spectrum(0.7))
     shared_sigmas: tuple[float, ...] = (0.06, 0.12, 0.20)
     """Noise of sources that share one ideal; the first two of them are also taken alone."""
-    candidates: int = 512
-    """For the density of the ideal, in `ideal_strengths`."""
     spikes: int = 30
     """Isolated ideal values, for the debiased spectrum."""
-    first_seed: int = 1000
-    seeds: int = 20
 
 
 SMOKE = Config(
-    n=150,
-    spectra=(Spectrum(0.4, 50), Spectrum(0.5), Spectrum(0.8)),
-    sigma=0.38,
+    **vars(_draws.SMOKE),
     other_sigmas=(0.19,),
     shared_n=120,
     shared_spectra=(Spectrum(0.5, 10),),
     shared_sigmas=(0.19, 0.38, 0.63),
-    candidates=48,
     spikes=5,
-    seeds=2,
 )
 
 
@@ -116,18 +102,12 @@ def run(config: Config, *, draws: Path) -> list[Row]:
 
 def _losses(config: Config, draws: Path) -> Iterator[tuple[Setting, float, dict[str, float]]]:
     """Setting, loss of the oracle and losses of all methods, for each draw and alpha."""
-    seeds = range(config.first_seed, config.first_seed + config.seeds)
-    one = [
-        (spectrum, config.sigma)
-        for base in config.spectra
-        for spectrum in (replace(base, indefinite=signs) for signs in config.indefinite)
-    ]
+    one = [(spectrum, config.sigma) for spectrum in config.signed]
     one += [(config.spectra[1], sigma) for sigma in config.other_sigmas]
     progress = _record.Progress((len(one) + len(config.shared_spectra)) * config.seeds)
     for spectrum, sigma in one:
-        for seed in seeds:
-            alphas = config.alphas
-            draw = _draws.draw(draws, spectrum, n=config.n, sigma=sigma, seed=seed, alphas=alphas)
+        for seed in config.all_seeds:
+            draw = config.draw(draws, spectrum, seed, sigma)
             for alpha, truth, weights in one_source(draw, spectrum, sigma, config):
                 setting = Setting(
                     1, config.n, spectrum.name, spectrum.signs, f"{sigma:g}", float(alpha)
@@ -136,7 +116,7 @@ def _losses(config: Config, draws: Path) -> Iterator[tuple[Setting, float, dict[
                 yield setting, loss(truth), {name: loss(t) for name, t in weights.items()}
             progress.step(f"exponent {spectrum.name} {spectrum.signs}, sigma {sigma:g}")
     for spectrum in config.shared_spectra:
-        for seed in seeds:
+        for seed in config.all_seeds:
             n, all_sigmas = config.shared_n, config.shared_sigmas
             shared = _draws.shared(
                 draws, spectrum, n=n, sigmas=all_sigmas, seed=seed, alphas=config.alphas
@@ -161,11 +141,9 @@ def one_source(
 ) -> Iterator[tuple[float, np.ndarray, dict[str, np.ndarray]]]:
     """For each alpha the true strengths, and the strengths that methods leave in the embedding."""
     n, positive = len(draw.eigenvalues), not spectrum.indefinite
-    eigenvalues, alphas = jnp.asarray(draw.eigenvalues), jnp.asarray(config.alphas)
+    eigenvalues = jnp.asarray(draw.eigenvalues)
     values = jnp.abs(eigenvalues)
-    estimated = _draws.strengths_at(
-        eigenvalues, jnp.asarray(sigma), alphas, positive=positive, size=config.candidates
-    )
+    estimated = config.estimated(draw, spectrum, sigma)
     # Dimensions inside the noise are dropped by the methods of the paper; zeros stand for them.
     kept = jaxmeta.usvt(values, sigma=sigma, n=n) > 0
     source = jnp.where(kept, values, 0)

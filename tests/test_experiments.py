@@ -50,7 +50,7 @@ def dimension(tmp_path_factory):
 )
 def test_files_are_written(name, files, request):
     out, rows = request.getfixturevalue(name)
-    assert sorted(path.name for path in out.iterdir()) == sorted(files)
+    assert {path.name for path in out.iterdir()} == set(files)
     with (out / "rows.csv").open(newline="") as file:
         assert len(list(csv.reader(file))) == 1 + len(rows)
     record = json.loads((out / "provenance.json").read_text())
@@ -98,16 +98,16 @@ def test_true_losses_are_those_of_the_library():
 
 
 def test_draws_come_back_from_disk(tmp_path):
-    settings = {"n": 30, "sigma": 0.5, "seed": 1, "alphas": (0.5,)}
+    config = _draws.Config(n=30, sigma=0.5, alphas=(0.5,))
     spectrum = _draws.Spectrum(0.5, indefinite=True)
-    first = _draws.draw(tmp_path, spectrum, **settings)
+    first = config.draw(tmp_path, spectrum, 1)
     (path,) = tmp_path.iterdir()
     changed = path.stat().st_mtime_ns
-    second = _draws.draw(tmp_path, spectrum, **settings)
+    second = config.draw(tmp_path, spectrum, 1)
     assert path.stat().st_mtime_ns == changed
     for name, array in vars(first).items():
         np.testing.assert_array_equal(array, getattr(second, name))
-    _draws.draw(tmp_path, spectrum, **{**settings, "seed": 2})
+    config.draw(tmp_path, spectrum, 2)
     assert len(list(tmp_path.iterdir())) == 2
 
 

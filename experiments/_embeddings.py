@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
@@ -79,13 +78,7 @@ def of_unit_rows(sources: Sequence[Source], names: Sequence[str]) -> Embeddings:
 
 def weights(name: str, sources: Sequence[Source]) -> Any:
     """Weights of that name, from all that sources carry."""
-    return jaxmeta.weigh(
-        name,
-        [
-            jaxmeta.Observed(s.values, len(s.words), s.alpha, s.sigma, jnp.asarray(s.eigenvalues))
-            for s in sources
-        ],
-    )
+    return jaxmeta.weightings.weigh(name, [source.observed for source in sources])
 
 
 def at(sources: Sequence[Source], alpha: float) -> tuple[Source, ...]:

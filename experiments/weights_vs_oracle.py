@@ -151,10 +151,10 @@ def one_source(
     for alpha, truth, strengths in zip(config.alphas, draw.strengths, estimated, strict=True):
         b = power(np.asarray(values), 2 * alpha)
         k = 1 + np.argmin(np.cumsum(b * (b - 2 * truth)))
-        whole = jaxmeta.Observed(values, n, alpha, sigma, eigenvalues, positive)
+        whole = jaxmeta.weightings.Observed(values, n, alpha, sigma, eigenvalues, positive)
         dropped = whole._replace(values=source)
         own = {
-            name: jnp.where(kept, jaxmeta.weigh(name, [dropped])[0], 0)
+            name: jnp.where(kept, jaxmeta.weightings.weigh(name, [dropped])[0], 0)
             for name in ("SW", "DW", "DW as released")
         }
         of_strengths = partial(jaxmeta.strength_weights, values, alpha=alpha)
@@ -167,10 +167,10 @@ def one_source(
             "SW, true spectrum": jnp.where(kept, sw, 0),
             "DW, true spectrum": jaxmeta.dimension_weights(true, (source,), alpha=alpha)[0],
             "DW as released": own["DW as released"],
-            "spiked": jaxmeta.weigh("spiked", [whole])[0],
+            "spiked": jaxmeta.weightings.weigh("spiked", [whole])[0],
         }
         if alpha == 0.5:
-            weights["RIE"] = jaxmeta.weigh("RIE", [whole])[0]
+            weights["RIE"] = jaxmeta.weightings.weigh("RIE", [whole])[0]
         weights["ideal strengths"] = of_strengths(strengths)
         weights["exact"] = of_strengths(jnp.asarray(truth))
         yield alpha, truth, {name: np.asarray(c) ** 2 * b for name, c in weights.items()}
@@ -199,11 +199,12 @@ def several_sources(
 
     sources = tuple(jnp.asarray(v) for v in kept)
     observed = [
-        jaxmeta.Observed(v, n, alpha, sigma) for v, sigma in zip(sources, sigmas, strict=True)
+        jaxmeta.weightings.Observed(v, n, alpha, sigma)
+        for v, sigma in zip(sources, sigmas, strict=True)
     ]
 
     def squares(name: str) -> np.ndarray:
-        return joined(jaxmeta.weigh(name, observed)) ** 2
+        return joined(jaxmeta.weightings.weigh(name, observed)) ** 2
 
     padded = np.pad(shared["ideal"], (0, n))
     starts = np.cumsum([0, *sizes])

@@ -16,9 +16,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from jaxmeta.bounds import bound_terms
-from jaxmeta.combine import average, concatenate, svd_reduce
+from jaxmeta.combine import concatenate, svd_reduce
 from jaxmeta.dimension import RULES, best_dimension, paper_dimension, select_dimension
-from jaxmeta.linalg import procrustes
 from jaxmeta.noise import debias, noise_std, usvt
 from jaxmeta.pip import pip_curve, pip_loss
 from jaxmeta.prepare import standardise
@@ -26,7 +25,7 @@ from jaxmeta.progress import ProgressBar
 from jaxmeta.quadratic import exact_weights, pip_quadratic
 from jaxmeta.shrinkage import ideal_strengths, rotation_invariant
 from jaxmeta.spectral import Spectrum, decompose, embed, spectrum_of, validate
-from jaxmeta.weightings import WEIGHTINGS, Observed, weigh
+from jaxmeta.weightings import WEIGHTINGS
 from jaxmeta.weights import (
     aligned_weights,
     dimension_weights,
@@ -51,7 +50,6 @@ __all__ = [
     "RULES",
     "WEIGHTINGS",
     "Corpus",
-    "Observed",
     "ProgressBar",
     "Recipe",
     "Settings",
@@ -59,7 +57,6 @@ __all__ = [
     "Vectors",
     "align",
     "aligned_weights",
-    "average",
     "best_dimension",
     "bound_terms",
     "build_sources",
@@ -85,7 +82,6 @@ __all__ = [
     "pip_quadratic",
     "plot_diagnosis",
     "ppmi",
-    "procrustes",
     "read_vectors",
     "rotation_invariant",
     "select_dimension",
@@ -99,7 +95,6 @@ __all__ = [
     "text",
     "usvt",
     "validate",
-    "weigh",
     "write_vectors",
 ]
 

@@ -207,7 +207,7 @@ BAD = {
     **{
         f"{name}, present of one source": (lambda f=f: f((E, E), present=ALL[:, :1]), "(6, 1)")
         for name, f in (
-            ("average", jaxmeta.average),
+            ("average", jaxmeta.combine.average),
             ("svd_reduce", lambda s, present: jaxmeta.svd_reduce(s, k=2, present=present)),
             ("rotated_average", jaxmeta.combine.rotated_average),
             ("predict_missing", jaxmeta.files.predict_missing),

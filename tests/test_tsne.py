@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn", reason="t-SNE is scikit-learn's: pip install jaxmeta[eval]")
-threadpoolctl = pytest.importorskip("threadpoolctl", reason="scikit-learn comes with it")
 
 import jaxmeta
 from experiments import corpus_to_sources, tsne
 from jaxmeta.evaluate import proportion_interval
+
+threadpoolctl = pytest.importorskip("threadpoolctl", reason="scikit-learn comes with it")
 
 pytestmark = pytest.mark.one_leg
 

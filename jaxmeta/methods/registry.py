@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
@@ -135,12 +134,8 @@ def _unpacked(
     if not all(carry) or any(s.words != first.words or s.alpha != first.alpha for s in sources):
         expected = "arrays alone, or Sources of one vocabulary and one alpha"
         _checks.fail("sources", "sources of several kinds", expected, "build them together")
-    observed = tuple(
-        Observed(s.values, len(s.words), s.alpha, s.sigma, jnp.asarray(s.eigenvalues))
-        for s in sources
-    )
-    arrays = tuple(embed(s.spectrum, k=s.k, alpha=s.alpha) for s in sources)
-    return first.words, arrays, settings._replace(observed=observed, alpha=first.alpha)
+    settings = settings._replace(observed=tuple(s.observed for s in sources), alpha=first.alpha)
+    return first.words, tuple(s.embedding for s in sources), settings
 
 
 def _weighted(name: str, sources: tuple[Array, ...], settings: Settings) -> Array:
@@ -161,14 +156,6 @@ def _weighted(name: str, sources: tuple[Array, ...], settings: Settings) -> Arra
     return concatenate(sources, weigh(name, observed, ideal))
 
 
-def _unweighted(sources: tuple[Array, ...], settings: Settings) -> Array:
-    return concatenate(known(sources, settings.present))
-
-
-def _row_normalised(sources: tuple[Array, ...], settings: Settings) -> Array:
-    return concatenate(tuple(map(unit_rows, known(sources, settings.present))))
-
-
 def _default(sources: tuple[Array, ...], settings: Settings) -> Array:
     present = settings.present
     ready = tuple(
@@ -178,31 +165,10 @@ def _default(sources: tuple[Array, ...], settings: Settings) -> Array:
     return concatenate(ready, rank_weights(ready))
 
 
-def _average(sources: tuple[Array, ...], settings: Settings) -> Array:
-    return average(sources, present=settings.present)
-
-
-def _rotated(sources: tuple[Array, ...], settings: Settings) -> Array:
-    return rotated_average(sources, present=settings.present).embedding
-
-
 def _size(name: str, sources: tuple[Array, ...], settings: Settings) -> int:
     """Dimensions that are asked for, or the paper's, if the sources have as many."""
     most = min(sources[0].shape[0] - 1, sum(source.shape[1] for source in sources))
     return min(METHODS[name].k or most, most) if settings.k is None else settings.k
-
-
-def _svd(sources: tuple[Array, ...], settings: Settings) -> Array:
-    return svd_reduce(sources, k=_size("SVD", sources, settings), present=settings.present)
-
-
-def _one_to_n(sources: tuple[Array, ...], settings: Settings) -> Array:
-    return one_to_n(sources, k=_size("1TON", sources, settings)).embedding
-
-
-def _released_one_to_n(sources: tuple[Array, ...], settings: Settings) -> Array:
-    k = _size("1TON as released", sources, settings)
-    return released_one_to_n(sources, k=k, key=settings.key).embedding
 
 
 def _one_to_n_plus(sources: tuple[Array, ...], settings: Settings) -> Array:
@@ -227,20 +193,10 @@ def _lle(sources: tuple[Array, ...], settings: Settings) -> Array:
 def _autoencoded(
     train: Callable[..., Any], sources: tuple[Array, ...], settings: Settings, **more: int
 ) -> Array:
-    return train(
-        sources,
-        key=settings.key,
-        present=settings.present,
-        epochs=settings.epochs,
-        progress=settings.progress,
-        **more,
-    ).embedding
-
-
-def _aaeme(sources: tuple[Array, ...], settings: Settings) -> Array:
-    return _autoencoded(
-        averaged_autoencoder, sources, settings, k=_size("AAEME", sources, settings)
-    )
+    key, present, epochs = settings.key, settings.present, settings.epochs
+    progress = settings.progress
+    found = train(sources, key=key, present=present, epochs=epochs, progress=progress, **more)
+    return found.embedding
 
 
 def _by_weights(name: str, weighting: Weighting) -> Method:
@@ -250,15 +206,36 @@ def _by_weights(name: str, weighting: Weighting) -> Method:
 
 METHODS: dict[str, Method] = {
     "default": Method(_default, "standardised sources, weights by effective rank; for files"),
-    "UW": Method(_unweighted, "concatenation as it is"),
-    "UW, unit rows": Method(_row_normalised, "concatenation of rows of length 1"),
+    "UW": Method(lambda e, s: concatenate(known(e, s.present)), "concatenation as it is"),
+    "UW, unit rows": Method(
+        lambda e, s: concatenate(tuple(map(unit_rows, known(e, s.present)))),
+        "concatenation of rows of length 1",
+    ),
     **{name: _by_weights(name, found) for name, found in WEIGHTINGS.items() if name != "UW"},
-    "AVG": Method(_average, "mean of the sources, padded with zeros"),
-    "AVG, rotated": Method(_rotated, "mean after rotation of the sources onto each other"),
-    "SVD": Method(_svd, "leading directions of the concatenation", k=200),
-    "1TON": Method(_one_to_n, "one embedding that all sources are linear in", missing=False, k=300),
+    "AVG": Method(
+        lambda e, s: average(e, present=s.present), "mean of the sources, padded with zeros"
+    ),
+    "AVG, rotated": Method(
+        lambda e, s: rotated_average(e, present=s.present).embedding,
+        "mean after rotation of the sources onto each other",
+    ),
+    "SVD": Method(
+        lambda e, s: svd_reduce(e, k=_size("SVD", e, s), present=s.present),
+        "leading directions of the concatenation",
+        k=200,
+    ),
+    "1TON": Method(
+        lambda e, s: one_to_n(e, k=_size("1TON", e, s)).embedding,
+        "one embedding that all sources are linear in",
+        missing=False,
+        k=300,
+    ),
     "1TON as released": Method(
-        _released_one_to_n, "the same by the released descent", needs="key", missing=False, k=300
+        lambda e, s: released_one_to_n(e, k=_size("1TON as released", e, s), key=s.key).embedding,
+        "the same by the released descent",
+        needs="key",
+        missing=False,
+        k=300,
     ),
     "1TON+": Method(_one_to_n_plus, "1TON fitted to the words that each source has", k=300),
     "LLE": Method(_lle, "words made up of their neighbours in all sources", needs="key", k=200),
@@ -268,6 +245,11 @@ METHODS: dict[str, Method] = {
     "CAEME": Method(
         partial(_autoencoded, concatenated_autoencoder), "codes that decode together", needs="key"
     ),
-    "AAEME": Method(_aaeme, "codes that are added up", needs="key", k=300),
+    "AAEME": Method(
+        lambda e, s: _autoencoded(averaged_autoencoder, e, s, k=_size("AAEME", e, s)),
+        "codes that are added up",
+        needs="key",
+        k=300,
+    ),
 }
 """Name to method."""

@@ -36,6 +36,7 @@ from jaxmeta.spectral import Spectrum, embed
 from jaxmeta.text._steps import Counting, Steps, contents, vocabulary_of
 from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary
 from jaxmeta.text.counting import contiguous_halves, random_blocks
+from jaxmeta.weightings import Observed
 
 __all__ = ["Recipe", "Source", "build_sources"]
 
@@ -79,6 +80,12 @@ class Source(NamedTuple):
     def values(self) -> Float[Array, " k"]:
         """The k leading values."""
         return self.spectrum.values[: self.k]
+
+    @property
+    def observed(self) -> Observed:
+        """What weights depend on, for `jaxmeta.weightings.weigh`."""
+        eigenvalues = jnp.asarray(self.eigenvalues, self.values.dtype)
+        return Observed(self.values, len(self.words), self.alpha, self.sigma, eigenvalues)
 
 
 def build_sources(

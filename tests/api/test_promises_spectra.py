@@ -24,12 +24,12 @@ from jaxmeta import Spectrum
 
 TABLE = {
     "average": Row(
-        jaxmeta.average,
+        jaxmeta.combine.average,
         lambda rng: (two_sources(rng),),
         SOURCES_DEGENERATE,
     ),
     "average, of words that are missing": Row(
-        lambda sources: jaxmeta.average(sources, present=PRESENT),
+        lambda sources: jaxmeta.combine.average(sources, present=PRESENT),
         lambda rng: (two_sources(rng),),
         {},
     ),
@@ -159,7 +159,7 @@ TABLE = {
         },
     ),
     "procrustes": Row(
-        jaxmeta.procrustes,
+        jaxmeta.linalg.procrustes,
         lambda rng: (embedding(rng, 3), embedding(rng, 3) + 3),
         {
             "identical": twice(lambda rng: embedding(rng, 3)),
@@ -168,12 +168,12 @@ TABLE = {
         },
     ),
     "procrustes, to more dimensions": Row(
-        jaxmeta.procrustes,
+        jaxmeta.linalg.procrustes,
         lambda rng: (embedding(rng, 2), embedding(rng, 4) + 3),
         {"repeated": lambda rng: ((q := frame(rng, 4))[:, :2], q)},
     ),
     "procrustes, to fewer dimensions": Row(
-        jaxmeta.procrustes,
+        jaxmeta.linalg.procrustes,
         lambda rng: (embedding(rng, 4), embedding(rng, 2) + 3),
         {"repeated": lambda rng: ((q := frame(rng, 4)), q[:, :2])},
     ),

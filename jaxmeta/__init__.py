@@ -1,15 +1,10 @@
 """Meta word embeddings by weighted concatenation, in JAX, with the theory checked.
 
-The paper is on the ground floor, a module per topic: `spectral` (signals, spectra, embeddings),
-`noise` and `shrinkage` (what noise does to a spectrum, and undoing it), `pip` (the PIP loss),
-`dimension` (how many dimensions), `bounds` (Lemmas 1 and 2, Theorem 1 corrected, for N sources),
-`weights`, `quadratic` and `weightings` (in closed form, exact, and by name), `released` (what the
-released code does), `combine` and `prepare` (meta-embeddings, and sources made fit for them).
-
-What is needed around it has rooms of its own: `text` (from corpora to sources), `files` (vectors in
-files), `methods` (what the paper compares with, all by name) and `evaluate` (scores in tasks).
-`jaxmeta.text.count_windows` and the like are reached through them. Rooms are imported when they are
-first entered, so that `import jaxmeta` takes little longer than `import jax`.
+The paper is on the ground floor, a module per topic: `spectral`, `noise`, `shrinkage`, `pip`,
+`dimension`, `bounds`, `weights`, `quadratic`, `weightings`, `released`, `combine`, `prepare`. What
+is needed around it has rooms of its own, which are imported when they are first entered: `text`,
+`files`, `methods`, `evaluate`. What is not at this front door is reached through its module or
+room, as `jaxmeta.text.count_windows`.
 """
 
 import importlib

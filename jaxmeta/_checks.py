@@ -25,6 +25,8 @@ __all__ = [
     "integer",
     "is_sparse",
     "matrices",
+    "noisy",
+    "noisy_descending",
     "not_negative",
     "numbers_per_source",
     "offsets",
@@ -145,6 +147,21 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> None:
     """`value` is one of the names in `choices`."""
     if value not in choices:
         fail(name, repr(value), f"one of {', '.join(map(repr, choices))}", "choose one")
+
+
+def noisy(values: Any, *, sigma: Any, n: int, m: int | None = None, alpha: Any = 0.5) -> None:
+    """`values` are of a signal of `n` words (and `m` columns) with noise `sigma`."""
+    array("values", values, 1)
+    not_negative("sigma", sigma)
+    for name, size in (("n", n), ("m", n if m is None else m)):
+        integer(name, size, least=values.shape[0])
+    scalar("alpha", alpha)
+
+
+def noisy_descending(values: Any, **settings: Any) -> None:
+    """The same, and they descend."""
+    descending("values", values)
+    noisy(values, **settings)
 
 
 def descending(name: str, values: Any) -> None:

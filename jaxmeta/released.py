@@ -1,9 +1,8 @@
 r"""What the paper's released code does, under honest names.
 
-There the ratio of Eq. 8 stands upside down, which lifts weak dimensions where the printed formula
-shrinks them; blocks are cut from a source's own spectrum; the argmin over $k$ is counted from zero;
-the window is not symmetric; and 1TON is a descent from random maps. Weights of two earlier states
-of that code are here as well, as it is not known which of them made the paper's tables.
+There the ratio of Eq. 8 stands upside down, blocks are cut from a source's own spectrum, the argmin
+over $k$ is counted from zero, the window is not symmetric, and 1TON is a descent from random maps.
+Weights of two earlier states of that code are here too: which of them made the tables is not known.
 """
 
 import functools
@@ -71,22 +70,14 @@ def released_dimension(curve: Float[Array, " r"]) -> Int[Array, ""]:
     return jnp.argmin(curve)
 
 
-def _check_values(values: Any, *, sigma: Any, n: int, alpha: Any) -> None:
-    _checks.descending("values", values)
-    _checks.not_negative("sigma", sigma)
-    _checks.integer("n", n, least=values.shape[0])
-    _checks.scalar("alpha", alpha)
-
-
-@checked(_check_values, static=("n",))
+@checked(_checks.noisy_descending, static=("n",))
 def released_dimension_weights(
     values: Float[Array, " k"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Float[Array, " k"]:
     r"""DW of the released code: $(\mu_i/\lambda_i)^\alpha$, with $\lambda$ the USVT estimate.
 
-    The reciprocal of Eq. 8 with the source's own ideal: at least 1, and infinite from the edge of
-    the noise on, so pass no more dimensions than `usvt_rank`. It *lifts* weak dimensions, which
-    flattens the spectrum.
+    The reciprocal of Eq. 8 lifts weak dimensions. It is infinite from the edge of the noise on, so
+    pass no more dimensions than `usvt_rank`.
     """
     exponent = jnp.asarray(alpha, values.dtype)
     return power(values, exponent) / power(usvt(values, sigma=sigma, n=n), exponent)
@@ -124,9 +115,8 @@ def released_source_weights(
 ) -> Float[Array, " N"]:
     r"""SW of the released code: Eq. 9 with the spectra exchanged, and a shifted block.
 
-    The part of the ideal is played by block $j$ of source $j$'s *own* noisy values, that of the
-    source by its leading USVT values. So `source_values` are all values of each source, at least
-    $\theta_{j+1}$ of them, and `sizes` its dimensions. The order of the sources matters.
+    Block $j$ of source $j$'s *own* noisy values plays the ideal, its leading USVT values the
+    source. So `source_values` are all values of each source, and `sizes` its dimensions.
     """
     return source_weights(*_spectra(source_values, sizes, sigmas, n), alpha=alpha)
 
@@ -135,10 +125,9 @@ def released_source_weights(
 def released_2020_dimension_weights(
     source_values: Spectra, *, sizes: tuple[int, ...], sigmas: Numbers, n: int, alpha: Scalar
 ) -> tuple[Float[Array, " _"], ...]:
-    r"""DW of the released code of 2020: the ratio upside down, *and* a shifted block.
+    r"""DW as released in 2020: $(\mu_{j,\theta_j+i}/\lambda_{j,i})^\alpha$, a shifted block on top.
 
-    $(\mu_{j,\theta_j+i}/\lambda_{j,i})^\alpha$, of noisy values $\mu$ and USVT values $\lambda$ of
-    one source. Arguments are those of `released_source_weights`, which has not changed since.
+    Arguments are those of `released_source_weights`.
     """
     return dimension_weights(*_spectra(source_values, sizes, sigmas, n), alpha=alpha)
 
@@ -181,19 +170,12 @@ def released_one_to_n(
 ) -> OneToN:
     r"""1TON as in the released code: gradient steps on the maps, from random ones.
 
-    Maps start from the standard normal distribution. $A$ is always their exact counterpart,
-    $A = CM^\top(MM^\top)^{-1}$ with $M = [M_1 \ldots M_N]$, and `steps` times
-    $M \leftarrow M + 2\eta A^\top(C - AM)$, $\eta$ being the `rate`. All weights are 1.
+    $A = CM^\top(MM^\top)^{-1}$ is always the exact counterpart of the maps, and `steps` times $M
+    \leftarrow M + 2\eta A^\top(C - AM)$, $\eta$ being the `rate`. With a small rate $MM^\top$ stays
+    what it was at the start, and $A$ tends to that of `one_to_n` in a random metric; with a large
+    one the fit comes to a halt above the minimum.
 
-    As $M(C - AM)^\top = 0$, a step adds $4\eta^2A^\top(C - AM)(C - AM)^\top A$ to $MM^\top$ and
-    nothing else. So with a small rate $MM^\top$ stays what it was at the start, and $A$ tends to
-    $U_kS_kO(MM^\top)^{-1/2}$, $O$ a rotation: the embedding of `one_to_n` in a random metric. The
-    rate changes that metric, and not only the fit. A large rate does not diverge: $M$ grows, $A$
-    shrinks, and the fit comes to a halt above the minimum. `change` does not tell the two apart;
-    the `error` of `one_to_n` does.
-
-    Cost: $O(nK^2)$ once, and $O(K^2k)$ for each step: the loop sees $C$ only through $C^\top C$, so
-    it runs on a square root of that. Reference: `yin16`.
+    Cost: $O(nK^2)$ once, and $O(K^2k)$ for each step. Reference: `yin16`.
 
     >>> import jax, jax.numpy as jnp
     >>> e = jnp.array([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0]])

@@ -1,10 +1,8 @@
 r"""The one table of weights: names, and what each makes of what sources carry.
 
-A source carries the values of its dimensions, how many words it has, its exponent and, where they
-are known, its noise and all of its eigenvalues: an `Observed`. Weights of one source depend on that
-source alone, those of several on all of them (`aligned`, `blocks`, most released ones), and `exact`
-on an ideal as well. Every entry of `WEIGHTINGS` takes all sources and gives a weight, or one for
-each dimension, for each: what `concatenate` takes.
+A source carries values, its number of words, its exponent and, where they are known, its noise and
+all of its eigenvalues: an `Observed`. An entry of `WEIGHTINGS` takes all sources, and gives a
+weight, or one per dimension, for each: what `concatenate` takes.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,22 +1,10 @@
-r"""Concatenation weights in closed form (section 3.3 of the paper).
+r"""Concatenation weights in closed form (section 3.4 of the paper).
 
-Weights match the spectrum of each source to that of the ideal: they make the magnitude terms of the
-bound, $\|\lambda^{2\alpha} - c^2\mu^{2\alpha}\|_2$, as small as they can be. With a weight for each
-dimension (DW) the terms vanish; with one for each source (SW) they are a least-squares fit.
-
-What the ideal is, the paper leaves open. Both readings are a matter of what is passed as
-`ideal_values`: *one* spectrum, of which source $j$ is set against block $j$ as in Theorem 1, or a
-*tuple* of spectra, one for each source, such as its own denoised one.
-
-Directions count too, and where they are off the best weights are smaller. `strength_weights` takes
-that into account for one source, given how much of the ideal each of its directions holds (see
-`jaxmeta.noise`), `shrinkage_weights` estimates that in the spiked model, and `aligned_weights` does
-the same for several sources that see one ideal through noise of their own. None of them needs an
-ideal. `jaxmeta.weightings` has all weights by name, `jaxmeta.released` those of the released code.
-
-The paper asks that weights sum to one, and its closed forms do not. `sum_to_one` is a step of its
-own: on source weights it changes no cosine, on dimension weights it shifts the balance between
-sources (see `theory/sum_to_one.py`).
+Weights match the spectrum of each source to that of the ideal, with one for each dimension (DW) or
+for each source (SW). What the ideal is, the paper leaves open: pass *one* spectrum, of which source
+$j$ is set against block $j$ as in Theorem 1, or a *tuple*, one for each source. Where directions
+are off the best weights are smaller: `strength_weights`, `shrinkage_weights` and `aligned_weights`
+know that, and need no ideal.
 """
 
 from collections.abc import Iterator, Sequence
@@ -55,16 +43,13 @@ def source_weights(
 ) -> Float[Array, " N"]:
     r"""One weight per source, SW (Eq. 9, which the paper's text takes for DW).
 
-    $$c_j^2 = \sum_i \lambda_i^{2\alpha}\mu_i^{2\alpha_j} \Big/ \sum_i \mu_i^{4\alpha_j}$$
-
-    minimises $\sum_i(\lambda_i^{2\alpha} - c_j^2\mu_i^{2\alpha_j})^2$. A source of zeros gets 0.
-
-    Cost: $O(K)$. Reference: `bollegala22`.
+    $c_j^2 = \sum_i \lambda_i^{2\alpha}\mu_i^{2\alpha_j} / \sum_i \mu_i^{4\alpha_j}$ minimises
+    $\sum_i(\lambda_i^{2\alpha} - c_j^2\mu_i^{2\alpha_j})^2$. A source of zeros gets 0. Cost:
+    $O(K)$. Reference: `bollegala22`.
 
     >>> import jax.numpy as jnp
-    >>> ideal = jnp.array([4.0, 2.0, 1.0])
     >>> sources = (jnp.array([8.0, 4.0]), jnp.array([4.0]))
-    >>> print(source_weights(ideal, sources, alpha=1.0))
+    >>> print(source_weights(jnp.array([4.0, 2.0, 1.0]), sources, alpha=1.0))
     [0.5  0.25]
     """
     pairs = _strengths(ideal_values, source_values, alpha, source_alphas, factor=2)
@@ -81,15 +66,12 @@ def dimension_weights(
 ) -> tuple[Float[Array, " _"], ...]:
     r"""One weight per dimension, DW (Eq. 8, which the paper's text takes for SW).
 
-    $$c_{j,i} = \lambda_{\theta_j+i}^\alpha / \mu_{j,i}^{\alpha_j}$$
-
-    brings the spectrum of each source to that of the ideal. A dimension of strength 0 gets 0.
-
-    Cost: $O(K)$. Reference: `bollegala22`.
+    $c_{j,i} = \lambda_{\theta_j+i}^\alpha / \mu_{j,i}^{\alpha_j}$ brings the spectrum of each
+    source to that of the ideal. A dimension of strength 0 gets 0. Cost: $O(K)$. Reference:
+    `bollegala22`.
 
     >>> import jax.numpy as jnp
-    >>> source = jnp.array([5.0, 4.0])
-    >>> own_ideal = jnp.array([4.0, 1.0])
+    >>> own_ideal, source = jnp.array([4.0, 1.0]), jnp.array([5.0, 4.0])
     >>> print(*dimension_weights((own_ideal,), (source,), alpha=1.0))
     [0.8  0.25]
     """
@@ -103,7 +85,8 @@ def sum_to_one(
 ) -> Float[Array, " N"] | tuple[Float[Array, " _"], ...]:
     r"""Weights scaled to sum to one, as the paper requires (below Eqs. 3 and 5).
 
-    An array of source weights as a whole, dimension weights source by source. NaN if they sum to 0.
+    An array of source weights as a whole, dimension weights source by source, which shifts the
+    balance between sources (`theory/sum_to_one.py`). NaN if they sum to 0.
 
     >>> import jax.numpy as jnp
     >>> print(sum_to_one(jnp.array([1.0, 3.0])))
@@ -121,8 +104,7 @@ def strength_weights(
     r"""The best weights of one source: $c_i^2 = \max(t_i, 0)/\mu_i^{2\alpha}$.
 
     They minimise the PIP loss, not a bound on it, if
-    $t_i = \tilde u_i^\top|M|^{2\alpha}\tilde u_i$: the dimensions of a source are orthogonal, so
-    each has its own optimum. A dimension of value 0 gets 0. Cost: $O(k)$.
+    $t_i = \tilde u_i^\top|M|^{2\alpha}\tilde u_i$. A dimension of value 0 gets 0. Cost: $O(k)$.
 
     >>> import jax.numpy as jnp
     >>> print(strength_weights(jnp.array([4.0, 2.0]), jnp.array([1.0, -1.0]), alpha=0.5))
@@ -133,23 +115,14 @@ def strength_weights(
     return safe_sqrt(safe_ratio(strengths, power(values, 2 * jnp.asarray(alpha, values.dtype))))
 
 
-def _check_values(values: Any, *, sigma: Any, n: int, alpha: Any, m: int | None = None) -> None:
-    _checks.descending("values", values)
-    _checks.not_negative("sigma", sigma)
-    for name, size in (("n", n), ("m", n if m is None else m)):
-        _checks.integer(name, size, least=values.shape[0])
-    _checks.scalar("alpha", alpha)
-
-
-@checked(_check_values, static=("n", "m"))
+@checked(_checks.noisy_descending, static=("n", "m"))
 def shrinkage_weights(
     values: Float[Array, " k"], *, sigma: Scalar, n: int, alpha: Scalar, m: int | None = None
 ) -> Float[Array, " k"]:
-    r"""Direction-aware weights of one source, in the spiked model.
+    r"""Weights that know directions: $c^2 = (\lambda/\mu)^{2\alpha}(1 - \tau^2/\lambda^2)$.
 
-    $c_i^2 = (\lambda_i/\mu_i)^{2\alpha}(1 - \tau^2/\lambda_i^2)$, that is `strength_weights` of
-    `spiked_strengths`: $\lambda$ is `debias`, the other factor `spiked_overlap`. A
-    dimension inside the noise gets 0. Cost: $O(k)$. Reference: `gavish17`.
+    `strength_weights` of `spiked_strengths`; a dimension inside the noise gets 0. Cost: $O(k)$.
+    Reference: `gavish17`.
 
     >>> import jax.numpy as jnp
     >>> print(shrinkage_weights(jnp.array([2.5, 1.5]), sigma=0.1, n=100, alpha=1.0).round(4))
@@ -176,21 +149,16 @@ def aligned_weights(
     r"""The best weights of sources that see one ideal through noise of their own (spiked model).
 
     Dimension $i$ of every source stands for direction $i$ of the ideal. With $\mu_j$ its values,
-    $o_j = 1 - \tau_j^2/\lambda^2$ its overlaps and $\lambda$ the mean of the debiased values, each
-    weighted by its precision $o_j/\sigma_j^2$, the squared weights of that direction minimise
-    $q^\top Gq - 2h^\top q$ with $G_{jj} = \mu_j^{4\alpha}$,
-    $G_{jl} = \mu_j^{2\alpha}\mu_l^{2\alpha}o_jo_l$ and
-    $h_j = \mu_j^{2\alpha}o_j\lambda^{2\alpha}$. In units of $\mu_j^{2\alpha}$ that $G$ is a
-    diagonal plus $oo^\top$, so
+    $o_j = 1 - \tau_j^2/\lambda^2$ its overlaps and $\lambda$ the mean of the debiased values,
+    weighted by precision, the loss is $q^\top Gq - 2h^\top q$ up to a constant, where in units of
+    $\mu_j^{2\alpha}$ $G$ is a diagonal plus $oo^\top$ and $h = \lambda^{2\alpha}o$. So for any
+    number of sources, and never negative,
 
     $$q_j\mu_j^{2\alpha} = \lambda^{2\alpha}\,\frac{o_j/(1 - o_j^2)}{1 + T}, \qquad
-      T = \sum_l \frac{o_l^2}{1 - o_l^2},$$
+      T = \sum_l \frac{o_l^2}{1 - o_l^2}.$$
 
-    which is never negative: no constraint is active, for any number of sources. They may have
-    different numbers of dimensions; what is inside a source's noise gets 0.
-
-    Cost: $O(K)$. The words of sources are put in one order by `jaxmeta.align`; this is about
-    directions.
+    Sources may have different numbers of dimensions; one inside a source's noise gets 0. This is
+    about directions: `jaxmeta.align` puts words in one order. Cost: $O(K)$.
     """
     sizes = [values.shape[0] for values in source_values]
     dtype = source_values[0].dtype
@@ -223,9 +191,9 @@ def aligned_weights(
 def rank_weights(sources: Sources) -> Float[Array, " N"]:
     r"""Weights $c_j = \sqrt{r_j/\sum_l r_l}$ for sources of equal norm, $r_j$ the effective rank.
 
-    $r_j = (\sum_i s_i^2)^2/\sum_i s_i^4 = \|E_j\|_F^4/\|E_j^\top E_j\|_F^2$ is the inverse of the
-    variance of inner products: see `jaxmeta.prepare`. Pass sources that are centred and of one
-    norm, as `standardise` makes them. A source of zeros gets 0. Cost: $O(n\sum_jk_j^2)$.
+    $r_j = \|E_j\|_F^4/\|E_j^\top E_j\|_F^2$ is the inverse of the variance of inner products: see
+    `jaxmeta.prepare`. Pass sources that are centred and of one norm, as `standardise` makes them. A
+    source of zeros gets 0. Cost: $O(n\sum_jk_j^2)$.
 
     >>> import jax.numpy as jnp
     >>> wide, narrow = jnp.eye(4), jnp.array([[1.0], [-1.0], [1.0], [-1.0]])

@@ -1,25 +1,85 @@
 """The verdicts: corrected forms hold, and what is recorded of the printed ones still stands."""
 
+import ast
+import importlib
 import json
+import re
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
 
 import jax
 import numpy as np
 import pytest
 
+import jaxmeta
 import theory
 from theory.__main__ import main
-from theory.verdict import Tally, at_most, equal
+from theory.verdict import Tally, at_most, both, equal
 
-in_64_bit = pytest.mark.skipif(
-    not jax.config.jax_enable_x64, reason="theory/ runs in 64 bit; the 64-bit leg checks it"
-)
-every_statement = pytest.mark.parametrize("statement", theory.STATEMENTS, ids=theory.name)
+pytestmark = pytest.mark.one_leg  # the theory runs in 64 bit, whatever the leg
+HERE = Path(theory.__file__).parent
+NOTES = HERE.parent / "paper_notes.md"
 
 
-@in_64_bit
-@every_statement
-def test_verdict(statement):
-    verdict = statement.check(np.random.default_rng(2), 400)
+@pytest.fixture(autouse=True)
+def _in_64_bit():
+    with jax.enable_x64(True):
+        yield
+
+
+class Watch:
+    """The library as the theory sees it, with a note of each function that the theory calls."""
+
+    def __init__(self, module, called):
+        self._module, self._called = module, called
+
+    def __getattr__(self, name):
+        value = getattr(self._module, name)
+        if isinstance(value, ModuleType):
+            return Watch(value, self._called)
+        if isinstance(value, type) or not callable(value):
+            return value
+
+        def noted(*args, **kwargs):
+            self._called.add(name)
+            return value(*args, **kwargs)
+
+        return noted
+
+
+def watch(monkeypatch):
+    """The names of the functions of the library that modules of the theory call from now on."""
+    called = set()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("theory.") and hasattr(module, "jaxmeta"):
+            monkeypatch.setattr(module, "jaxmeta", Watch(jaxmeta, called))
+    return called
+
+
+@pytest.fixture(scope="module", params=theory.STATEMENTS, ids=theory.name)
+def checked(request):
+    """A statement, its verdict, and what of the library its check called."""
+    with pytest.MonkeyPatch.context() as monkeypatch, jax.enable_x64(True):
+        called = watch(monkeypatch)
+        verdict = request.param.check(np.random.default_rng(2), 400)
+    return request.param, verdict, called
+
+
+def index():
+    """The functions of the library that paper_notes.md names for each file of the theory."""
+    table = NOTES.read_text().split("\n## Statements\n")[1].split("\n## ")[0]
+    found = {}
+    for line in [line for line in table.splitlines() if line.startswith("|")][2:]:
+        _, _, functions, file, _ = line.strip("|").split("|")
+        for name in re.findall(r"`(\w+)`", file):
+            found.setdefault(name, set()).update(re.findall(r"`(\w+)[^`]*`", functions))
+    return found
+
+
+def test_verdict(checked):
+    statement, verdict, _ = checked
     assert verdict.name == theory.name(statement)
     assert verdict.claim == statement.CLAIM
     assert verdict.instances >= 400 - 5
@@ -33,16 +93,47 @@ def test_verdict(statement):
         assert verdict.tightness.low == pytest.approx(1, abs=1e-9)
 
 
-@in_64_bit
+def test_checks_call_what_the_index_names(checked):
+    statement, _, called = checked
+    expected = index()[theory.name(statement)]
+    assert expected
+    assert expected <= called
+
+
+def test_the_index_names_every_statement():
+    assert set(index()) == {theory.name(statement) for statement in theory.STATEMENTS}
+
+
+def test_only_calls_by_the_theory_are_noted(monkeypatch):
+    called = watch(monkeypatch)
+    spikes = theory.spikes.Spikes(4, np.array([2.0]), np.array([2.5]), np.ones(1))
+    theory.debiased_spectrum.debiased(spikes)
+    assert called == {"debias"}
+    theory.dimension_rule.library(np.array([[3.0]]), np.ones(1), np.ones(1))
+    assert called == {"debias", "select_dimension", "paper_dimension"}
+
+
+@pytest.mark.parametrize("file", ["dense.py", "instances.py"])
+def test_truth_and_instances_are_independent_of_the_library(file):
+    imported = set()
+    for node in ast.walk(ast.parse((HERE / file).read_text())):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add("." * node.level + (node.module or "").split(".")[0])
+    assert imported <= {"collections", "dataclasses", "functools", "numpy", "typing", ".dense"}
+
+
 def test_pinned_counterexamples():
     found = theory.counterexamples()
     assert set(found) == {theory.name(s) for s in theory.STATEMENTS if not s.PRINTED_HOLDS}
-    for k in (1, 4, 25):
-        example = theory.theorem1.counterexample(k)
+    for k in (1, 4, 40):
+        pinned = theory.theorem1, theory.theorem1_single_source
+        known = (found[theory.name(s)] if k == 40 else s.counterexample(k) for s in pinned)
+        example, single = known
         assert example.truth == pytest.approx(np.sqrt(2 * k))
         assert example.printed == pytest.approx(1 + np.sqrt(2))
         assert example.corrected == pytest.approx(2 * np.sqrt(2 * k))
-        single = theory.theorem1_single_source.counterexample(k)
         assert single.truth == pytest.approx(np.sqrt(3 * k))
         assert single.printed == pytest.approx(np.sqrt(k + 1))
     near = "aligned_weights", "rotation_invariant_weights"
@@ -59,45 +150,74 @@ def test_pinned_counterexamples():
     assert example.printed < example.truth <= example.corrected * (1 + 1e-12)
 
 
-@in_64_bit
-def test_same_seed_same_verdicts(monkeypatch):
-    monkeypatch.setattr(theory, "STATEMENTS", (theory.telescoping, theory.rank_rule))
-    first, second = (list(theory.run(instances=50, seed=3)) for _ in range(2))
-    assert first == second
-    assert first != list(theory.run(instances=50, seed=4))
+def test_same_seed_same_verdicts():
+    def verdicts(seed, *only):
+        return list(theory.run(instances=50, seed=seed, only=only))
+
+    both = verdicts(3, "telescoping", "rank_rule")
+    assert both == verdicts(3, "rank_rule", "telescoping")
+    assert both[:1] == verdicts(3, "rank_rule")
+    assert both != verdicts(4, "telescoping", "rank_rule")
 
 
-@in_64_bit
+def run(monkeypatch, *arguments, command=main):
+    monkeypatch.setattr("sys.argv", ["theory", *arguments])
+    return command()
+
+
 def test_command_line(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(theory, "STATEMENTS", (theory.telescoping, theory.lemma1))
     file = tmp_path / "new" / "verdicts.json"
-    monkeypatch.setattr("sys.argv", ["theory", "--instances", "50", "--json", str(file)])
-    assert main() == 0
+    only = "--only", "telescoping", "noise_estimate"
+    assert run(monkeypatch, "--instances", "50", "--json", str(file), *only) == 0
     printed = capsys.readouterr().out
     assert "telescoping" in printed
     assert "all verdicts as recorded" in printed
     rows = json.loads(file.read_text())["statements"]
-    assert [row["name"] for row in rows] == ["telescoping", "lemma1"]
-    assert rows[0]["printed"]["violations"] > 0
-    assert rows[0]["counterexample"]["truth"] == pytest.approx(np.sqrt(2))
-    assert rows[1]["counterexample"] is None
+    assert [row["name"] for row in rows] == ["noise_estimate", "telescoping"]
+    assert rows[1]["printed"]["violations"] > 0
+    assert rows[1]["counterexample"]["truth"] == pytest.approx(np.sqrt(2))
+    assert rows[0]["counterexample"] is None
     assert list(file.parent.iterdir()) == [file]
 
 
-@in_64_bit
 def test_a_changed_verdict_fails_the_command(monkeypatch, capsys):
-    monkeypatch.setattr(theory, "STATEMENTS", (theory.telescoping,))
     monkeypatch.setattr(theory.telescoping, "PRINTED_HOLDS", True)
-    monkeypatch.setattr("sys.argv", ["theory", "--instances", "50"])
-    assert main() == 1
+    assert run(monkeypatch, "--instances", "50", "--only", "telescoping") == 1
     assert "not as recorded: telescoping" in capsys.readouterr().out
 
 
-def test_too_few_instances(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["theory", "--instances", "3"])
+def test_list(monkeypatch, capsys):
+    monkeypatch.setattr(theory, "run", None)
+    assert run(monkeypatch, "--list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    expected = [[theory.name(statement), statement.CLAIM] for statement in theory.STATEMENTS]
+    assert [line.split(maxsplit=1) for line in lines] == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--instances", "3"], "--instances: got 3, expected at least 10"),
+        (["--only", "lemma1", "lema2"], "--only: got 'lema2', expected names of --list"),
+        (["--only", "lema2"], "nearest is 'lemma2'"),
+    ],
+)
+def test_wrong_arguments(monkeypatch, capsys, arguments, message):
     with pytest.raises(SystemExit):
-        main()
-    assert "--instances: got 3, expected at least 10" in capsys.readouterr().err
+        run(monkeypatch, *arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_the_folder_runs_under_another_name(monkeypatch, capsys, tmp_path):
+    shutil.copytree(HERE, tmp_path / "outer" / "checks")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "theory", None)  # so that importing it is an error
+    command = importlib.import_module("outer.checks.__main__").main
+    assert run(monkeypatch, "--instances", "50", "--only", "noise_estimate", command=command) == 0
+    assert "1 statements in" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "--help", command=command)
+    assert "usage: python -m outer.checks" in capsys.readouterr().out
 
 
 def test_tallies():
@@ -106,9 +226,9 @@ def test_tallies():
     assert at_most([np.nan], [1.0], 1).violations == 1
     assert equal([1.0, 2.0], [1.0, 1.0], 2) == Tally(1, 0.5)
     assert equal([np.nan], [1.0], 1).violations == 1
+    assert both(Tally(1, 0.5), Tally(2, 0.25)) == Tally(3, 0.5)
 
 
-@in_64_bit
 def test_figures(tmp_path):
     figures = pytest.importorskip("theory.figures")
     paths = list(figures.draw_all(tmp_path, instances=60, seed=0))

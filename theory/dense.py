@@ -80,6 +80,11 @@ class Bound(NamedTuple):
     scale: float
     """Norms of all strengths, to measure rounding errors by."""
 
+    @property
+    def telescoped(self) -> float:
+        """The bound as Theorem 1 should have it."""
+        return float(self.bias + self.magnitude.sum() + self.direction.sum())
+
 
 def bound(
     ideal: tuple[Array, Array],

@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 
 import jaxmeta
 
-from .dense import eigen, pip_loss
+from .dense import eigen, embedding, pip_loss
 from .instances import RELATIONS, SPECTRA, Instance, draw, frame, losses, symmetric_noise
 from .library import bounds
-from .theorem1 import counterexample, printed
+from .theorem1 import misled, printed
 
 # Okabe and Ito's palette: distinct to colour-blind readers too.
 GREY, ORANGE, SKY, GREEN, BLUE, VERMILION = (
@@ -50,7 +50,7 @@ def bound_against_noise(seed: int, n: int = 200, k: int = 10) -> Figure:
     """The terms of the bound, stacked, and the loss, as the noise in two sources grows."""
     rng = np.random.default_rng(seed)
     u = frame(rng, n)
-    values = 10 * np.arange(1, 31) ** -0.5
+    values = 10 / np.sqrt(np.arange(1.0, 31))
     ideal = jaxmeta.Spectrum(jnp.asarray(u[:, :30]), jnp.asarray(values))
     # Source 1 sees the first block of the ideal signal, source 2 the second, each with noise.
     parts = [(u[:, i : i + k] * values[i : i + k]) @ u[:, i : i + k].T for i in (0, k)]
@@ -66,8 +66,8 @@ def bound_against_noise(seed: int, n: int = 200, k: int = 10) -> Figure:
         terms = jaxmeta.bound_terms(ideal, sources, alpha=0.5)
         stacks.append([terms.bias, *terms.magnitude, *terms.direction])
         forms.append([terms.split, terms.tight])
-        meta = jaxmeta.concatenate([jaxmeta.embed(s, k=k, alpha=0.5) for s in sources])
-        loss.append(pip_loss(np.asarray(jaxmeta.embed(ideal, k=30, alpha=0.5)), np.asarray(meta)))
+        meta = np.concatenate([embedding(x, mu[:k], 0.5) for x, mu in found], axis=1)
+        loss.append(pip_loss(embedding(u, values, 0.5), meta))
 
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     names = ["bias"] + [f"{x}, source {j}" for x in ("magnitude", "direction") for j in (1, 2)]
@@ -143,10 +143,11 @@ def where_the_print_fails(drawn: list[Instance]) -> Figure:
     figure.colorbar(image, ax=left, label="failures (%)")
 
     sizes = np.array([1, 4, 10, 20, 40])
-    examples = [counterexample(int(k)) for k in sizes]
-    right.plot(sizes, [x.corrected for x in examples], "s--", color=BLUE, label="corrected bound")
-    right.plot(sizes, [x.truth for x in examples], "o-", color="black", label="true PIP loss")
-    right.plot(sizes, [x.printed for x in examples], "^:", color=VERMILION, label="printed bound")
+    examples = [misled(int(k)) for k in sizes]
+    corrected = [x.terms.telescoped for x in examples]
+    right.plot(sizes, corrected, "s--", color=BLUE, label="corrected bound")
+    right.plot(sizes, losses(examples), "o-", color="black", label="true PIP loss")
+    right.plot(sizes, list(map(printed, examples)), "^:", color=VERMILION, label="printed bound")
     right.set(xlabel="dimensions k of each source", ylabel="PIP loss and its bounds", ylim=0)
     right.set_title("The pinned counterexample, N = 2")
     right.legend()

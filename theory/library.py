@@ -69,10 +69,9 @@ def _of_all(function: Callable[..., tuple], instances: Sequence[Instance]) -> Ar
         return function(ideal, sources, c, alpha=alpha, source_alphas=alphas)
 
     for members in batches:
-        filled = np.resize(members, BATCH) if len(instances) > 1 else members
         arguments = [
             (*spectra(x), tuple(x.c), np.float64(x.alpha), tuple(map(np.float64, x.alphas)))
-            for x in (instances[i] for i in filled)
+            for x in (instances[i] for i in np.resize(members, BATCH))
         ]
         stacked = jax.tree.map(lambda *x: jnp.asarray(np.stack(x)), *arguments)
         columns.append(np.stack(jax.vmap(one)(*stacked))[:, : len(members)])

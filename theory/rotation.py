@@ -43,7 +43,10 @@ def check(rng: Rng, instances: int) -> Verdict:
         ]
         target = embedding(instance.u, np.ones(max(instance.sizes)), 1.0)
         rotated = [
-            e @ np.asarray(jaxmeta.procrustes(jnp.asarray(e), jnp.asarray(target[:, : e.shape[1]])))
+            e
+            @ np.asarray(
+                jaxmeta.linalg.procrustes(jnp.asarray(e), jnp.asarray(target[:, : e.shape[1]]))
+            )
             for e in sources
         ]
         first, second = terms(instance, sources), terms(instance, rotated)
@@ -62,7 +65,7 @@ def counterexample() -> Counterexample:
     instance.u, instance.q = frame(rng, 12), [frame(rng, 12)]
     instance.mu, instance.ideal, instance.alpha = [np.array([2.0, 1.0])], np.array([2.0, 1.0]), 0.5
     source = embedding(instance.q[0], instance.mu[0], 0.5)
-    turn = jaxmeta.procrustes(jnp.asarray(source), jnp.asarray(instance.u[:, :2]))
+    turn = jaxmeta.linalg.procrustes(jnp.asarray(source), jnp.asarray(instance.u[:, :2]))
     before, after = (terms(instance, [e]).direction[0] for e in (source, source @ turn))
     setting = "truth: directional term after rotation; printed: less than before; corrected: before"
     return Counterexample(setting, float(after), float(before), float(before))

@@ -45,7 +45,7 @@ def check(rng: Rng, instances: int) -> Verdict:
             errors[form].append(float(error / np.linalg.norm(a)))
     printed, corrected = (equal(errors[form], 0, 1) for form in ("printed", "corrected"))
     drawn = draw(rng, instances, LAYOUTS[1:3])  # K < d and K > d
-    truth = [x.terms.bias + x.terms.magnitude.sum() + x.terms.direction.sum() for x in drawn]
+    truth = [x.terms.telescoped for x in drawn]
     library = equal(bounds(drawn).telescoped, truth, scales(drawn))
     return Verdict("telescoping", CLAIM, instances, printed, both(corrected, library))
 

@@ -89,10 +89,15 @@ def flat(n: int, frames: list[Array], k: int) -> Instance:
     return Instance(np.eye(n), np.ones(2 * k), frames, ones, ones, 0.5, [0.5] * len(frames))
 
 
-def counterexample(k: int = 40) -> Counterexample:
+def misled(k: int) -> Instance:
     """Source 2 holds the ideal's first block, source 1 nothing of it: the print sees 1 + sqrt 2."""
     u = np.eye(3 * k)
-    instance = flat(3 * k, [np.roll(u, k, axis=1), u], k)
+    return flat(3 * k, [np.roll(u, k, axis=1), u], k)
+
+
+def counterexample(k: int = 40) -> Counterexample:
+    """Two sources that mislead the print."""
+    instance = misled(k)
     (corrected,) = bounds([instance]).telescoped
     setting = f"all values 1, k = {k}, d = 2k, source 2 = U, source 1 = columns 2k+1..3k of U"
     return Counterexample(setting, instance.loss, printed(instance), corrected)

@@ -122,8 +122,9 @@ def one_to_n_plus(
     2.000
     """
     if present is None:
-        do = "use one_to_n if no word is missing"
-        _checks.fail("present", "None", "an array of bool", do, TypeError)
+        _checks.fail(
+            "present", "None", "an array of bool", "use one_to_n if no word is missing", TypeError
+        )
     sources = known(sources, present)
     _checks.integer("the number of sources", len(sources), least=1, most=8, of="the loop over sets")
     _check_k(k, sources)

@@ -1,27 +1,10 @@
 r"""How far a weighted concatenation is from the ideal: Lemma 1 and Theorem 1, corrected.
 
-An ideal embedding $E = U\,\mathrm{diag}(\lambda)^\alpha$ is compared with the concatenation
-$\hat E = [E_1 C_1 \ldots E_N C_N]$ of sources $E_j = Q_j\,\mathrm{diag}(\mu_j)^{\alpha_j}$ of $k_j$
-dimensions. Block $j$ of the ideal, the columns $\theta_j + 1, \ldots, \theta_{j+1}$ of $U$, is set
-against source $j$; what lies beyond $K = \sum_j k_j$ is bias. With $P$ that block, $Q = Q_j$,
-$a_i = \lambda_{\theta_j+i}^{2\alpha}$, $b_i = c_{j,i}^2\mu_{j,i}^{2\alpha_j}$ and
-$a_{k_j+1} = 0$, the terms are
-
-$$\text{bias} = \Big(\sum_{i>K}\lambda_i^{4\alpha}\Big)^{1/2}, \qquad
-  \text{magnitude}_j = \|a - b\|_2, \qquad
-  \text{block}_j = \|P\,\mathrm{diag}(a)P^\top - Q\,\mathrm{diag}(b)Q^\top\|_F,$$
-
-$$\text{direction}^*_j = \|P\,\mathrm{diag}(a)P^\top - Q\,\mathrm{diag}(a)Q^\top\|_F, \qquad
-  \text{direction}_j = \sum_{i=1}^{k_j}|a_i - a_{i+1}|\,
-  \|P_{1:i}P_{1:i}^\top - Q_{1:i}Q_{1:i}^\top\|_F,$$
-
-and the PIP loss is at most the tight form, that at most the split one, that at most the telescoped
-one, which is what Theorem 1 should have said (see `theory/theorem1.py` for the proof, and for the
-counterexample to the printed form).
-
-Each block is described by two $k_j \times k_j$ matrices, $C = Q^\top P$ and the Gram matrix of what
-projection onto $P$ leaves of $Q$; all terms are sums of squares of these, so that aligned sources
-give zero and not the square root of a rounding error. Vectors are taken to be orthonormal.
+Block $j$ of the ideal $U\,\mathrm{diag}(\lambda)^\alpha$, the columns $\theta_j + 1, \ldots,
+\theta_{j+1}$ of $U$, is set against source $Q_j\,\mathrm{diag}(\mu_j)^{\alpha_j}$ of $k_j$
+dimensions; what lies beyond $K = \sum_j k_j$ is bias. Theorem 1 does not hold as printed: see
+`theory/theorem1.py`. All terms are sums of squares of the cosines $Q_j^\top P$ and of what
+projection onto the block leaves, so that aligned sources give zero. Vectors are orthonormal.
 """
 
 import itertools
@@ -70,18 +53,23 @@ class Lemma1(NamedTuple):
 
 
 class BoundTerms(NamedTuple):
-    """The terms of the bound, one entry per source except for the bias; all are >= 0."""
+    r"""The terms of the bound, one entry per source except for the bias; all are >= 0.
+
+    $P$ is the source's block of the ideal's vectors, $Q$ its own, $a_i =
+    \lambda_{\theta_j+i}^{2\alpha}$ with $a_{k_j+1} = 0$, and $b_i =
+    c_{j,i}^2\mu_{j,i}^{2\alpha_j}$.
+    """
 
     bias: Float[Array, ""]
-    """What the ideal holds beyond the dimensions of all sources."""
+    r"""$(\sum_{i>K}\lambda_i^{4\alpha})^{1/2}$."""
     magnitude: Float[Array, " N"]
-    """Distance of the spectra."""
+    r"""$\|a - b\|_2$."""
     direction: Float[Array, " N"]
-    """Distance of the directions, by the telescoping sum of nested subspaces."""
+    r"""$\sum_i|a_i - a_{i+1}|\,\|P_{1:i}P_{1:i}^\top - Q_{1:i}Q_{1:i}^\top\|_F$."""
     direction_exact: Float[Array, " N"]
-    """Distance of the directions, as one norm."""
+    r"""$\|P\,\mathrm{diag}(a)P^\top - Q\,\mathrm{diag}(a)Q^\top\|_F$."""
     block: Float[Array, " N"]
-    """Distance of source and block, magnitude and direction together."""
+    r"""$\|P\,\mathrm{diag}(a)P^\top - Q\,\mathrm{diag}(b)Q^\top\|_F$."""
 
     @property
     def telescoped(self) -> Float[Array, "..."]:
@@ -112,13 +100,11 @@ class SourceOrder(NamedTuple):
 def lemma1(x: Float[Array, "n k"], y: Float[Array, "n k"]) -> Lemma1:
     r"""Both sides of $\|XX^\top - YY^\top\|_F = \sqrt2\,\|X^\top Y_\perp\|_F$ (Lemma 1).
 
-    `x` and `y` have orthonormal columns, as many of one as of the other. The left side is a PIP
-    loss, the right side comes from the principal angles (Lemma 2). Cost: $O(nk^2)$.
+    `x` and `y` have orthonormal columns, as many of one as of the other. Cost: $O(nk^2)$.
 
     >>> import jax.numpy as jnp
     >>> x, y = jnp.eye(3)[:, :1], jnp.array([[0.6], [0.8], [0.0]])
-    >>> left, right = lemma1(x, y)
-    >>> print(f"{left:.4f} {right:.4f}")
+    >>> print(*(f"{side:.4f}" for side in lemma1(x, y)))
     1.1314 1.1314
     """
     _checks.matrices(x=x, y=y)
@@ -139,17 +125,14 @@ def bound_terms(
 ) -> BoundTerms:
     r"""The terms of the corrected Theorem 1 for any number of sources.
 
-    `weights[j]` is a number or one number per dimension of source $j$ (None: all 1).
-    `alpha` is the exponent of the ideal, and of every source unless `source_alphas` has one for
-    each. An ideal with fewer than $K$ values is padded with zeros. The bound holds for unsorted
-    ideal values too, but is meant for descending ones.
-
-    Cost: $O(n \sum_j k_j^2)$. Reference: `bollegala22`, Theorem 1 and its N-source extension.
+    `weights` are as in `concatenate`. `alpha` is the exponent of the ideal, and of every source
+    unless `source_alphas` has one for each. A shorter ideal is padded with zeros, and should
+    descend. Cost: $O(n \sum_j k_j^2)$. Reference: `bollegala22`, Theorem 1 and its N-source
+    extension.
 
     >>> import jax.numpy as jnp
     >>> ideal = Spectrum(jnp.eye(4), jnp.array([4.0, 3.0, 2.0, 1.0]))
-    >>> sources = (Spectrum(jnp.eye(4)[:, :2], jnp.array([5.0, 3.0])),)
-    >>> terms = bound_terms(ideal, sources, alpha=0.5)
+    >>> terms = bound_terms(ideal, (Spectrum(jnp.eye(4)[:, :2], jnp.array([5.0, 3.0])),), alpha=0.5)
     >>> print(f"bias {terms.bias:.3f}, magnitude {terms.magnitude[0]:.3f}, bound {terms.tight:.3f}")
     bias 2.236, magnitude 1.000, bound 3.236
     """
@@ -181,22 +164,16 @@ def best_order(
     alpha: Scalar,
     source_alphas: Numbers | None = None,
 ) -> SourceOrder:
-    r"""The order of the sources that makes the tight bound smallest.
+    r"""The order of the sources that makes the tight bound smallest; at most 8 sources.
 
-    The PIP loss does not depend on the order of the sources; the bound does, because the order
-    decides which block of the ideal each source is set against. A source's term depends on its
-    offset alone, so few terms are computed and all orders are compared by adding them up. At most 8
-    sources.
-
-    Cost: $O(nK^2)$, then $O(k^3)$ for each source and each of its $\le 2^{N-1}$ offsets.
+    The loss does not depend on the order; the bound does, as it decides on the block of each
+    source. Cost: $O(nK^2)$, then $O(k^3)$ for each source and each of its $\le 2^{N-1}$ offsets.
 
     >>> import jax.numpy as jnp
-    >>> ideal = Spectrum(jnp.eye(4), jnp.array([4.0, 3.0, 2.0, 1.0]))
-    >>> tail = Spectrum(jnp.eye(4)[:, 2:], jnp.array([2.0, 1.0]))
-    >>> head = Spectrum(jnp.eye(4)[:, :2], jnp.array([4.0, 3.0]))
-    >>> found = best_order(ideal, (tail, head), alpha=0.5)
-    >>> print(found.order, f"{found.tight:.3f}")
-    [1 0] 0.000
+    >>> ideal = Spectrum(jnp.eye(2), jnp.array([4.0, 3.0]))
+    >>> head, tail = (Spectrum(jnp.eye(2)[:, i : i + 1], ideal.values[i : i + 1]) for i in (0, 1))
+    >>> print(best_order(ideal, (tail, head), alpha=0.5).order)
+    [1 0]
     """
     sizes = _check(ideal, sources)
     _checks.integer("the number of sources", len(sizes), least=1, most=8, of="an exhaustive search")
@@ -223,9 +200,8 @@ def select_sources(
 ) -> Int[Array, " count"]:
     r"""The `count` sources with the smallest directional variance, best first (section 3.4).
 
-    Each source is set alone against the ideal's leading block; its directional term
-    $\|PAP^\top - QAQ^\top\|_F$ is divided by $\|A\|_F$, so that sources of different sizes compare:
-    0 for the ideal's own directions, $\sqrt2$ for orthogonal ones. Cost: $O(n\sum_j k_j^2)$.
+    Each is set alone against the ideal's leading block; the variance is $\|PAP^\top - QAQ^\top\|_F
+    / \|A\|_F$, 0 to $\sqrt2$. Cost: $O(n\sum_j k_j^2)$.
     """
     sizes = _check(ideal, sources)
     _checks.integer("count", count, least=1, most=len(sizes), of="sources")

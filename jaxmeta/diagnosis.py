@@ -1,27 +1,9 @@
 r"""A diagnosis says what each source does to a concatenation.
 
-In a concatenation $e = [e_1 \ldots e_N]$ every cosine is a sum with a term for each source,
-
-$$\cos(u, v) = \sum_j a_j(u, v), \qquad
-  a_j(u, v) = \frac{\langle e_j(u), e_j(v)\rangle}{|e(u)||e(v)|}.$$
-
-The *share of the cosine variance* of a source is $\mathrm{Cov}(a_j, \cos)/\mathrm{Var}(\cos)$ over
-all pairs of different words. Shares add up to 1, and one may be negative. A source with a share
-near 1 decides alone which words are near. Long rows do that: a row that is $r$ times as long counts
-$r^2$ times.
-
-`diagnose` sets these shares beside those of the dimensions and of the squared norm, says how far
-the sources agree, and ends in a verdict. A source *dominates* if it has more than two thirds of the
-cosine variance, that is, more than twice as much as all others together. If scaling all sources to
-the same norm lowers its share, that is the advice; if it would dominate even then, its cosines vary
-more than those of the others, and it needs a smaller weight. A mean vector longer than half the rms
-row is mentioned too, since all words share it.
-
-All pairs of words count, exactly, and no $n \times n$ matrix is formed. With $b(u)$ the rows at
-unit length, $\bar b$ their mean and $S$ the covariance of their entries, the covariance of $a_j$
-and $a_l$ over all $(u, v)$ is $2\bar b_j^\top S_{jl}\bar b_l + \|S_{jl}\|_F^2$, in which nothing
-cancels; the pairs $u = v$ are taken out afterwards. Whole sources are compared by the triangular
-factor of one QR decomposition of all of them, which has their inner products.
+Every cosine is a sum with a term for each source, $\cos(u, v) = \sum_j a_j(u, v)$ with $a_j(u, v) =
+\langle e_j(u), e_j(v)\rangle / (|e(u)||e(v)|)$. The *share of the cosine variance* of a source is
+$\mathrm{Cov}(a_j, \cos)/\mathrm{Var}(\cos)$ over all pairs of different words. Shares add up to 1,
+and one may be negative. No $n \times n$ matrix is formed.
 """
 
 import itertools
@@ -79,7 +61,7 @@ class SourceProfile(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """A report of what each source does to a concatenation, and of how far sources agree.
+    """What each source does to a concatenation, and how far sources agree.
 
     Rows and columns of the matrices are the sources, in their order, and the result last.
     """
@@ -185,14 +167,11 @@ def diagnose(
 ) -> Diagnosis:
     r"""A diagnosis says what each source does to `concatenate(sources, weights)`: print or plot it.
 
-    `names` are those of the sources and `words` those of the rows, for the tables. Leading
-    subspaces have `k` dimensions, or as many as the narrowest source has; `top` words of largest
-    disagreement are listed. `progress` is called with "diagnose" and the fraction that is done. At
-    least 3 words are needed, and values that are not finite raise. This is for the host; its parts
-    that are functions of arrays are `cosine_shares`, `disagreement` and `pip_loss`.
-
-    Cost: $O(nK^2)$ for $K$ dimensions in all, plus a few decompositions of $K \times K$ matrices
-    for each pair of sources; memory for a few copies of the sources. CKA: `kornblith19`.
+    `names` are those of the sources and `words` those of the rows. Leading subspaces have `k`
+    dimensions, or as many as the narrowest source has; `top` words of largest disagreement are
+    listed. `progress` is called with "diagnose" and the fraction done. At least 3 words are needed,
+    and values that are not finite raise. This is for the host. Cost: $O(nK^2)$, plus a few
+    decompositions of $K \times K$ matrices for each pair of sources. CKA: `kornblith19`.
 
     >>> import jax.numpy as jnp
     >>> short = jnp.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]])
@@ -256,10 +235,7 @@ _row_norms = jax.jit(row_norms)
 
 @jax.jit(static_argnames=("sizes", "k"))
 def _compare(whole: Float[Array, "n K"], sizes: tuple[int, ...], k: int):
-    """The mean's length, singular values and effective rank of each source and of the whole.
-
-    Then come CKA, PIP distance and overlap of leading subspaces for all pairs of these.
-    """
+    """Mean's length, values and rank of each source and of the whole; tables for all pairs."""
     n, width = whole.shape
     eps = jnp.finfo(whole.dtype).eps
     # R of [1/sqrt(n) E] = QR has all inner products: its first row the means, the others what is
@@ -295,13 +271,10 @@ def _compare(whole: Float[Array, "n K"], sizes: tuple[int, ...], k: int):
 
 @jax.jit
 def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Array, " N"]:
-    r"""Share of each source in the variance of the cosines of `concatenate(sources, weights)`.
+    """Share of each source in the variance of the cosines of `concatenate(sources, weights)`.
 
-    $\mathrm{Cov}(a_j, \cos)/\mathrm{Var}(\cos)$ over all pairs of different words, as above. They
-    add up to 1. The cosine of a row of zeros with another is taken to be 0. NaN for all sources if
-    the cosines do not vary by more than rounding.
-
-    Cost: $O(nK^2)$, one Gram matrix.
+    They add up to 1. The cosine of a row of zeros with another is taken to be 0. NaN for all
+    sources if the cosines do not vary by more than rounding. Cost: $O(nK^2)$, one Gram matrix.
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -336,14 +309,8 @@ def disagreement(sources: Sources) -> Float[Array, " n"]:
     r"""$1 - \mathrm{corr}$ of the cosines of a word in two sources: 0 if they agree, 2 if opposite.
 
     The correlation of $\cos_i(u, v)$ and $\cos_j(u, v)$ is over all *other* words $v$, and its mean
-    is over all pairs of sources. With $b$ the unit rows, $d$ the same less their mean, and
-    $x_j = d_j(u)^\top b_j(u)$ what $v = u$ would add, the covariance is a multiple of
-
-    $$b_i(u)^\top\Big(\frac1n\sum_v d_i(v)d_j(v)^\top\Big)b_j(u) - \frac{x_ix_j}{n-1}.$$
-
-    NaN for a word with a row of zeros, or with the same cosine to all others, in any source.
-
-    Cost: $O(nk_ik_j)$ for each pair of sources.
+    is over all pairs of sources. NaN for a word with a row of zeros, or with the same cosine to all
+    others, in any source. Cost: $O(nk_ik_j)$ for each pair of sources.
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])

@@ -1,10 +1,8 @@
 r"""How many dimensions to keep of a noisy signal: the argmin of the PIP loss over $k$.
 
 Where the ideal is unknown, dimension $i$ of value $\mu_i$ changes the squared loss by
-$\mu_i^{2\alpha}(\mu_i^{2\alpha} - 2t_i)$, $t_i$ its strength (see `jaxmeta.noise`). So any estimate
-of the strengths gives a rule: `best_dimension` takes them, `select_dimension` is the closed form of
-the spiked model, and `RULES` has all rules by name. The paper's recipe is here too, in closed form
-(`paper_dimension`, `paper_curve`) and as the Monte Carlo of the print (`simulate_curve`).
+$\mu_i^{2\alpha}(\mu_i^{2\alpha} - 2t_i)$, so any estimate of its strength $t_i$ (see
+`jaxmeta.noise`) gives a rule: `RULES` has all of them by name.
 """
 
 from collections.abc import Callable
@@ -55,10 +53,9 @@ class SimulatedCurve(NamedTuple):
 def best_dimension(
     values: Float[Array, " r"], strengths: Float[Array, " r"], *, alpha: Scalar
 ) -> Int[Array, ""]:
-    r"""The $k \ge 1$ with the smallest predicted PIP loss, from estimated strengths.
+    r"""The $k \ge 1$ with the smallest predicted PIP loss, from estimated strengths. Cost: $O(r)$.
 
-    `strengths` may come from `spiked_strengths`, `ideal_strengths` or, at $\alpha = ½$,
-    `rie_strengths`. Cost: $O(r)$.
+    These may come from `spiked_strengths`, `ideal_strengths` or, at $\alpha = ½$, `rie_strengths`.
     """
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
@@ -82,8 +79,7 @@ def select_dimension(
     $\alpha = ½$ that is $\mu_i > (4/\sqrt3)\,\tau$, the threshold of `gavish14`. Cost: $O(r)$.
 
     >>> import jax.numpy as jnp
-    >>> values = jnp.array([9.0, 4.0, 2.4, 2.3, 2.2])
-    >>> print(select_dimension(values, sigma=0.1, n=100, alpha=0.5))
+    >>> print(select_dimension(jnp.array([9.0, 4.0, 2.4, 2.3, 2.2]), sigma=0.1, n=100, alpha=0.5))
     3
     """
     strengths = spiked_strengths(values, sigma=sigma, n=n, alpha=alpha)
@@ -96,9 +92,8 @@ def paper_dimension(
 ) -> Int[Array, ""]:
     r"""The dimensionality that the paper's recipe tends to: USVT, noise added again, argmin.
 
-    In closed form: the thresholded values $\lambda$ are taken for the ideal, noise lifts them to
-    $\lambda + \tau^2/\lambda$, and the loss is smallest where $\lambda > \sqrt3\,\tau$ ends (at
-    $\alpha = ½$): that is where $\mu > (2 + \sqrt3)\,\tau$ ends, far too early.
+    Noise lifts the thresholded values $\lambda$ to $\lambda + \tau^2/\lambda$, so at $\alpha = ½$
+    the loss is smallest where $\mu > (2 + \sqrt3)\,\tau$ ends, far too early.
     """
     _, lifted, strengths = _recipe(values, sigma, n, alpha)
     return best_dimension(lifted, strengths, alpha=alpha)
@@ -108,10 +103,9 @@ def paper_dimension(
 def paper_curve(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Float[Array, " r"]:
-    r"""PIP loss against $k$ by the paper's recipe (its Figures 2 to 4), in closed form.
+    """PIP loss against $k$ by the paper's recipe (its Figures 2 to 4), in closed form.
 
-    `paper_dimension` is where it is smallest; `simulate_curve` of the thresholded values is the
-    Monte Carlo that it stands for.
+    `simulate_curve` of the thresholded values is the Monte Carlo that it stands for.
     """
     ideal, lifted, strengths = _recipe(values, sigma, n, alpha)
     total = jnp.sum(power(ideal, 4 * alpha))
@@ -133,9 +127,8 @@ def predicted_curve(
 ) -> Float[Array, " r"]:
     r"""PIP loss against $k$ from estimated strengths, as in `pip_curve`.
 
-    `total` is $\sum_l\lambda_l^{4\alpha}$ of the ideal. At $\alpha = ½$ that is
-    $\|\tilde M\|_F^2 - n\tau^2$; for other exponents it is the sum of all `ideal_strengths` at
-    $2\alpha$.
+    `total` is $\sum_l\lambda_l^{4\alpha}$ of the ideal: at $\alpha = ½$ that is $\|\tilde M\|_F^2 -
+    n\tau^2$, else the sum of all `ideal_strengths` at $2\alpha$.
 
     >>> import jax.numpy as jnp
     >>> values = jnp.array([3.0, 2.0, 1.0])
@@ -170,11 +163,10 @@ def simulate_curve(
 ) -> SimulatedCurve:
     r"""PIP loss against $k$ by Monte Carlo, as the paper estimates it from thresholded values.
 
-    Gaussian noise is the same in every basis, so the ideal may be diagonal. Reflections that leave
-    the first $r$ coordinates alone bring $\mathrm{diag}(\lambda, 0) + \sigma Z$ to block
-    tridiagonal form, of which the leading `depth` blocks of size $r$ matter: each further one less,
-    by a factor of about $\tau^2/\lambda^2$. With $r \cdot \text{depth} \ge n$ the law is exact.
-    Cost: one SVD of $\min(n, r \cdot \text{depth})$ rows a draw.
+    Reflections bring $\mathrm{diag}(\lambda, 0) + \sigma Z$ to block tridiagonal form, of which
+    `depth` blocks of size $r$ are kept: each further one matters less, by a factor of about
+    $\tau^2/\lambda^2$. With $r \cdot \text{depth} \ge n$ the law is exact. Cost: one SVD of
+    $\min(n, r \cdot \text{depth})$ rows a draw.
     """
     ideal, r, dtype = ideal_values, ideal_values.shape[0], ideal_values.dtype
     strength = power(ideal, 2 * alpha)

@@ -1,13 +1,7 @@
-r"""Linear algebra that stays exact where the plain formula cancels.
+"""Linear algebra that stays exact where the plain formula cancels.
 
-* `residual` evaluates $C - AB$ with an error far below one unit in the last place of $AB$.
-* `procrustes` rotates one embedding onto another, so that their difference is small where they mean
-  the same.
-* `principal_sines` reads angles between subspaces off what is *left* after projection, never off
-  $1 - \cos^2$.
-
-All products run at the highest precision of the device; all functions work under `jit`, `vmap`
-and `grad`, and along a row-sharded first axis.
+All products run at the highest precision of the device; all functions work under `jit`, `vmap` and
+`grad`, and along a row-sharded first axis.
 """
 
 import math
@@ -81,10 +75,7 @@ def outside(basis: Float[Array, "n k"], x: Float[Array, "n m"]) -> Float[Array, 
 
 
 def power_of_two(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The power of two in (x / 2, x], or 1 for x = 0: dividing by it rounds nothing.
-
-    To differentiation it is a constant.
-    """
+    """The power of two in (x / 2, x], or 1 for x = 0: dividing by it rounds nothing. A constant."""
     x = lax.stop_gradient(x)
     _, exponent = jnp.frexp(x)
     # 0, NaN and infinity have no such power: leave them alone, they show in what is scaled. The
@@ -101,13 +92,11 @@ def residual(
     b: Float[Array, "k m"],
     b_low: Float[Array, "k m"] | None = None,
 ) -> Float[Array, "n m"]:
-    r"""$C - A(B + B_{low})$, accurate even when it all but vanishes.
+    """$C - A(B + B_{low})$, accurate even when it all but vanishes.
 
-    The plain difference has an error of about $\epsilon\|A\|\|B\|$. Here the leading bits of $A$
-    and $B$ are cut off, so few of them that their product is exact; only the products of the small
-    remainders round. `b_low` holds digits of $B$ beyond its precision.
-
-    Cost: three products, $6nkm$ flops. Reference: `ozaki12`.
+    The leading bits of $A$ and $B$ are cut off, so few of them that their product is exact; only
+    products of the small remainders round. `b_low` holds digits of $B$ beyond its precision. Cost:
+    $6nkm$ flops. Reference: `ozaki12`.
     """
     _checks.array("c", c, 2)
     _checks.array("a", a, 2)
@@ -134,11 +123,9 @@ def _leading_bits(x: Array, bits: int, *, axis: int) -> Array:
 def procrustes(f: Float[Array, "n m"], e: Float[Array, "n k"]) -> Float[Array, "m k"]:
     r"""The rotation that brings `f` closest to `e`: $\arg\max_Q \langle E, FQ\rangle$.
 
-    $Q$ is orthogonal; for $m < k$ its rows are orthonormal, for $m > k$ its columns. For $m \le k$
-    it is also $\arg\min_Q \|E - FQ\|_F$, since then $FQ$ is as large as $F$. It is the polar factor
-    of $F^\top E$; where that has a null space $Q$ is not unique, and any one is returned.
-
-    Cost: $O(nkm)$ plus one SVD of an $m \times k$ matrix. Reference: `schonemann66`.
+    $Q$ is orthogonal; for $m < k$ its rows are orthonormal, for $m > k$ its columns. It is the
+    polar factor of $F^\top E$; where that has a null space $Q$ is not unique, and any one is
+    returned. Cost: $O(nkm)$ plus one SVD of an $m \times k$ matrix. Reference: `schonemann66`.
     """
     _checks.matrices(f=f, e=e)
     return _polar(matmul(f.T, e))
@@ -169,17 +156,12 @@ def _polar_jvp(primals, tangents):
 def principal_sines(x: Float[Array, "n k"], y: Float[Array, "n m"]) -> Float[Array, " k"]:
     r"""Sines of the principal angles of span(`x`) to span(`y`), descending (Lemma 2).
 
-    They are the singular values of $X^\top Y_\perp$, $Y_\perp$ the orthogonal complement of $Y$,
-    and of $(I - YY^\top)X$, which needs no complement. $k - m$ of them are 1 if $k > m$. Columns of
-    `x` and of `y` are orthonormal. The absolute error is about $\epsilon$ times the *largest sine*,
-    so tiny angles between nearby subspaces keep all their digits.
-
-    Cost: $O(nk(k + m))$. Reference: `knyazev02`.
+    They are the singular values of $(I - YY^\top)X$; $k - m$ of them are 1 if $k > m$. Columns of
+    `x` and of `y` are orthonormal. Errors are about $\epsilon$ times the largest sine, so tiny
+    angles keep their digits. Cost: $O(nk(k + m))$. Reference: `knyazev02`.
 
     >>> import jax.numpy as jnp
-    >>> x = jnp.array([[1.0], [0.0]])
-    >>> y = jnp.array([[1.0], [1e-6]])
-    >>> print(f"{principal_sines(x, y)[0]:.4g}")
+    >>> print(f"{principal_sines(jnp.array([[1.0], [0.0]]), jnp.array([[1.0], [1e-6]]))[0]:.4g}")
     1e-06
     """
     _checks.matrices(x=x, y=y)
@@ -233,9 +215,6 @@ def axis_lengths(image: Float[Array, "n k"]) -> Float[Array, " k"]:
 
 
 def distance_to_boundary(x: Float[Array, "..."], move: Float[Array, "..."]) -> Float[Array, ""]:
-    """The number of times x > 0 can go by `move` until an entry is 0: infinity, if none falls.
-
-    A step of an interior-point method is a fraction of it, and at most 1.
-    """
+    """The number of times x > 0 can go by `move` until an entry is 0: infinity, if none falls."""
     falls = move < 0
     return jnp.min(jnp.where(falls, x / jnp.where(falls, -move, 1), jnp.inf))

@@ -1,20 +1,10 @@
 r"""What noise does to a spectrum, and how to undo it where few values stand out from it.
 
-A signal from a corpus is modelled as an ideal one plus noise, $\tilde M = M + Z$, where the entries
-of $Z$ have variance $\sigma^2$ (section 3.5 of the paper); $Z$ is symmetric for symmetric signals.
-Noise lifts the values, by the scale of $\tau = \sigma\sqrt n$, and turns the directions. Both
-effects are known in closed form for large $n$:
-
-* `usvt`, soft thresholding, is what the paper uses: it subtracts $2\tau$ from every value, which is
-  right at the edge of the noise and far too much above it.
-* `debias` and `spiked_overlap` hold where few values stand out from the noise (the *spiked* model).
-* `jaxmeta.shrinkage` needs the whole spectrum and assumes no rank.
-
-The PIP loss depends on the *strength* of each noisy direction,
-$t_i = \tilde u_i^\top |M|^{2\alpha}\,\tilde u_i$: the best weights are
-$c_i^2 = t_i/\mu_i^{2\alpha}$, and dimension $i$ lowers the loss exactly if
-$\mu_i^{2\alpha} < 2t_i$. `spiked_strengths` estimates it. All need $\sigma$, and an error in it
-shows in full.
+A signal from a corpus is modelled as $\tilde M = M + Z$, where the entries of $Z$ have variance
+$\sigma^2$ (section 3.5 of the paper); $Z$ is symmetric for symmetric signals, and $\tau =
+\sigma\sqrt n$. The PIP loss depends on the *strength* of each noisy direction, $t_i = \tilde
+u_i^\top |M|^{2\alpha}\,\tilde u_i$: the best weights are $c_i^2 = t_i/\mu_i^{2\alpha}$, and
+dimension $i$ lowers the loss exactly if $\mu_i^{2\alpha} < 2t_i$.
 """
 
 from typing import Any
@@ -97,9 +87,8 @@ def usvt(
 ) -> Float[Array, " r"]:
     r"""Soft thresholding of values at the edge of the noise, $\max(\mu - 2\sigma\sqrt n, 0)$.
 
-    This is the paper's estimate of the ideal spectrum (section 3.5), which it calls universal
-    singular value thresholding; that of `chatterjee15` cuts hard. For an $n \times m$ signal the
-    edge is $\sigma(\sqrt n + \sqrt m)$.
+    The paper's estimate of the ideal spectrum (section 3.5), far too low above the edge; that of
+    `chatterjee15` cuts hard. For an $n \times m$ signal the edge is $\sigma(\sqrt n + \sqrt m)$.
 
     >>> import jax.numpy as jnp
     >>> print(usvt(jnp.array([10.0, 5.0, 3.0]), sigma=0.5, n=16))
@@ -130,10 +119,9 @@ def debias(
 ) -> Float[Array, " r"]:
     r"""The ideal values that noise lifted to `values`, in the spiked model; 0 inside the noise.
 
-    Noise takes an ideal value $\lambda > \tau$ to $\mu = \lambda + \tau^2/\lambda$, so
-    $\lambda = (\mu + \sqrt{\mu^2 - 4\tau^2})/2$ for $\mu > 2\tau$; for $n \times m$ signals,
-    $\mu^2 = (\lambda^2 + \sigma^2n)(\lambda^2 + \sigma^2m)/\lambda^2$. Exact for a fixed number
-    of ideal values as $n$ grows; at finite $n$ the relative standard error is
+    Noise takes an ideal value $\lambda > \tau$ to $\mu = \lambda + \tau^2/\lambda$; for $n \times
+    m$ signals, $\mu^2 = (\lambda^2 + \sigma^2n)(\lambda^2 + \sigma^2m)/\lambda^2$. Exact for a
+    fixed number of ideal values as $n$ grows; at finite $n$ the relative standard error is
     $\sqrt{2/n}\,/\sqrt{\lambda^2/\tau^2 - 1}$ for symmetric noise. Reference: `benaych12`.
 
     >>> import jax.numpy as jnp
@@ -173,9 +161,6 @@ def spiked_overlap(
 def spiked_strengths(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar, m: int | None = None
 ) -> Float[Array, " r"]:
-    r"""Strengths $t = \lambda^{2\alpha}\langle\tilde u, u\rangle^2$ in the spiked model.
-
-    It is for signals of which only the leading values are known, and few stand out from the noise.
-    """
+    r"""Strengths $t = \lambda^{2\alpha}\langle\tilde u, u\rangle^2$ in the spiked model."""
     ideal = debias(values, sigma=sigma, n=n, m=m)
     return power(ideal, 2 * alpha) * spiked_overlap(ideal, sigma=sigma, n=n, m=m)

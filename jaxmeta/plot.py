@@ -16,11 +16,7 @@ __all__ = ["plot_diagnosis"]
 
 
 def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
-    """Draw a diagnosis into one file, whose suffix says which kind: .png, .pdf or .svg.
-
-    The figure has the shares of each source in the result, singular values, how alike sources are
-    to each other and to the result, and the words on which they agree least, below the verdict.
-    """
+    """Draw a diagnosis into one file, whose suffix says which kind: .png, .pdf or .svg."""
     figures = _checks.package("matplotlib.figure", "plot")
     parts = (*diagnosis.sources, diagnosis.result)
     figure = figures.Figure(figsize=(15, 9), layout="constrained")

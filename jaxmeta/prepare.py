@@ -1,25 +1,10 @@
 r"""Functions that make sources of unknown origin fit to be put side by side.
 
-Vectors from files come without a corpus, so their noise cannot be estimated and their scale means
-nothing: the source with the longest rows decides every cosine of a concatenation (see `diagnosis`).
-Functions here take a source to a source and compose. `standardise` is a recipe made of them that
-needs no labels and no corpus; `jaxmeta.weights.rank_weights` goes with it. Both follow from one
-model.
-
-**Model.** An inner product of two words in a source measures how related they are. Most pairs of
-words are not related, so the variance of the products over *all* pairs is that of noise: for
-centred rows of rms length 1 it is $\sum_i s_i^4/(\sum_i s_i^2)^2 = 1/r$, with $r$ the effective
-rank.
-
-**Between sources**: independent measurements of one thing are best averaged in proportion to the
-inverse of their variance, so $c_j^2 \propto r_j$ (`rank_weights`).
-
-**Within a source**: direction $i$ measures with variance $s_i^4$. If a share $\rho_i$ of that is
-not noise, the sum that tells related pairs best from others weighs direction $i$ by $\rho_i/s_i^2$:
-squared singular values should be $\rho_i$. A source as it is claims $\rho_i \propto s_i^2$; equal
-reliability would make them all one. One file cannot say which is nearer to the truth, so the power
-$s_i^{2p}$ at equal angles to both, `balanced_exponent`, loses least in the worse case. It is near ½
-for vectors that people use (`experiments/pretrained.py`), and `standardise` takes ½.
+`standardise` is a recipe that needs no labels and no corpus (`jaxmeta.weights.rank_weights` goes
+with it). Direction $i$ measures how related words are with variance $s_i^4$; if a share $\rho_i$ of
+that is not noise, squared singular values should be $\rho_i$. A source claims $\rho_i \propto
+s_i^2$, equal reliability would make them all one, and one file cannot say which is nearer to the
+truth: `balanced_exponent` loses least in the worse case. It is near ½ for vectors that people use.
 """
 
 import jax
@@ -74,14 +59,14 @@ def unit_rows(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
 
 @jax.jit
 def unit_frobenius(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    r"""$E/\|E\|_F$: then all sources have the same squared norm."""
+    r"""$E/\|E\|_F$ has a squared norm of 1."""
     _checks.array("source", source, 2)
     return unit(source)
 
 
 @jax.jit
 def unit_spectral(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    r"""$E/\|E\|_2$: then all sources have a largest singular value of 1. Cost: $O(nk^2)$."""
+    r"""$E/\|E\|_2$ has a largest singular value of 1. Cost: $O(nk^2)$."""
     _checks.array("source", source, 2)
     return safe_ratio(source, norm(matmul(source, right_axes(source, 1))))
 
@@ -90,8 +75,8 @@ def unit_spectral(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
 def spectrum_power(source: Float[Array, "n k"], *, exponent: Scalar) -> Float[Array, "n k"]:
     r"""$US^p$ for $E = USV^\top$: every singular value to a power, on principal axes.
 
-    An exponent below 1 raises weak directions. Directions of strength 0, up to rounding, stay 0.
-    Cost: $O(nk^2)$. References: `caron01`, `levy15`.
+    Directions of strength 0, up to rounding, stay 0. Cost: $O(nk^2)$. References: `caron01`,
+    `levy15`.
 
     >>> import jax.numpy as jnp
     >>> print(spectrum_power(jnp.array([[4.0, 0.0], [0.0, 9.0]]), exponent=0.5))
@@ -107,9 +92,9 @@ def spectrum_power(source: Float[Array, "n k"], *, exponent: Scalar) -> Float[Ar
 
 @jax.jit(static_argnames="count")
 def remove_leading(source: Float[Array, "n k"], *, count: int) -> Float[Array, "n k"]:
-    r"""Rows less their part along the `count` strongest directions. Cost: $O(nk^2)$.
+    """Rows less their part along the `count` strongest directions. Cost: $O(nk^2)$.
 
-    These often hold frequency rather than meaning. Centre first. Reference: `mu18`.
+    Centre first. Reference: `mu18`.
 
     >>> import jax.numpy as jnp
     >>> print(jnp.abs(remove_leading(jnp.array([[4.0, 0.0], [0.0, 9.0]]), count=1)).round(3))
@@ -126,10 +111,9 @@ def remove_leading(source: Float[Array, "n k"], *, count: int) -> Float[Array, "
 def standardise(
     source: Float[Array, "n k"], *, present: Bool[Array, " n"] | None = None
 ) -> Float[Array, "n k"]:
-    r"""The default for files: unit rows, centred, spectrum to the power of ½, unit Frobenius norm.
+    """The default for files: unit rows, centred, spectrum to the power of ½, unit Frobenius norm.
 
-    Rows come first, so that a few long ones (frequent words in some files, rare ones in others) do
-    not decide on mean and directions. Words that are not `present` get zeros. Cost: $O(nk^2)$.
+    Words that are not `present` get zeros. Cost: $O(nk^2)$.
 
     >>> import jax
     >>> source = standardise(5 + jax.random.normal(jax.random.key(0), (50, 3)))
@@ -147,11 +131,10 @@ def standardise(
 
 @jax.jit
 def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
-    r"""The $p$ for which $s^{2p}$ is at equal angles to $s^2$ and to a flat spectrum.
+    """The $p$ for which $s^{2p}$ is at equal angles to $s^2$ and to a flat spectrum.
 
-    `values` $s$ are singular values. The cosine of each angle is the part of the best separation
-    that is left if that extreme is true; the larger loss is smallest where both are equal. Equal
-    values leave it open, and give 0.5. Values of 0 count for nothing. Cost: 60 bisections, $O(k)$.
+    `values` $s$ are singular values; those of 0 count for nothing, and equal ones give 0.5. Cost:
+    60 bisections, $O(k)$.
 
     >>> import jax.numpy as jnp
     >>> print(f"{balanced_exponent(1 / jnp.arange(1.0, 100.0) ** 0.5):.2f}")

@@ -1,15 +1,9 @@
-r"""The PIP loss as a quadratic in squared weights, its exact minimum, and descent.
+r"""The PIP loss as a quadratic in squared weights, and its exact minimum.
 
 With $q = c^2 \ge 0$ and $z_a$ the columns of $[E_1 \ldots E_N]$, the loss of a weighted
-concatenation against an ideal $E$ is
-
-$$\|EE^\top - \hat E\hat E^\top\|_F^2 = q^\top Gq - 2h^\top q + \|E^\top E\|_F^2, \qquad
-  G_{ab} = (z_a^\top z_b)^2, \quad h_a = \|E^\top z_a\|^2.$$
-
-$G$ is positive semi-definite (Schur), so the best weights given the ideal solve a non-negative
-least squares problem: `exact_weights` finds them, one for each dimension, or one for each source
-after `per_source`. The closed forms of `jaxmeta.weights` are the special case of a diagonal $G$ and
-sources aligned with the ideal's blocks.
+concatenation against an ideal $E$ is $\|EE^\top - \hat E\hat E^\top\|_F^2 = q^\top Gq - 2h^\top q +
+\|E^\top E\|_F^2$ with $G_{ab} = (z_a^\top z_b)^2$ and $h_a = \|E^\top z_a\|^2$. $G$ is positive
+semi-definite (Schur), so the best weights solve a non-negative least squares problem.
 """
 
 from typing import NamedTuple
@@ -62,8 +56,8 @@ class Solution(NamedTuple):
 def pip_quadratic(ideal_embedding: Float[Array, "n d"], sources: Sources) -> PipQuadratic:
     r"""The quadratic of all dimensions of all sources (DW): $G$, $h$ and $\|E^\top E\|_F^2$.
 
-    Entries are fourth powers of lengths: in float32 columns should not be shorter than $10^{-9}$ or
-    longer than $10^9$. Cost: $O(n(K + d)^2)$, memory $O((K + d)^2)$ on top of the sources.
+    Entries are fourth powers of lengths: in float32 columns should be $10^{-9}$ to $10^9$ long.
+    Cost: $O(n(K + d)^2)$, memory $O((K + d)^2)$ on top of the sources.
 
     >>> import jax.numpy as jnp
     >>> ideal = jnp.array([[2.0], [0.0]])
@@ -110,9 +104,8 @@ def per_source(quadratic: PipQuadratic, *, sizes: tuple[int, ...]) -> PipQuadrat
 def quadratic_loss(quadratic: PipQuadratic, squares: Float[Array, " K"]) -> Float[Array, ""]:
     r"""The PIP loss $\sqrt{q^\top Gq - 2h^\top q + \text{constant}}$ of squared weights `squares`.
 
-    This is for many weights and one ideal: $O(K^2)$ each, whatever the vocabulary. Where the loss
-    is small it cancels, unlike `pip_loss`: the error is about $\sqrt{\epsilon}\,\|E^\top E\|_F$.
-    The gradient at 0 is 0.
+    Cost: $O(K^2)$. Where the loss is small it cancels, unlike `pip_loss`: the error is about
+    $\sqrt{\epsilon}\,\|E^\top E\|_F$. The gradient at 0 is 0.
 
     >>> import jax.numpy as jnp
     >>> quadratic = PipQuadratic(jnp.eye(2), jnp.array([3.0, 0.0]), jnp.array(25.0))
@@ -133,20 +126,15 @@ def quadratic_loss(quadratic: PipQuadratic, squares: Float[Array, " K"]) -> Floa
 def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
     r"""The weights with the smallest PIP loss of all: $\min_{q \ge 0} q^\top Gq - 2h^\top q$.
 
-    An interior-point method (Mehrotra's predictor and corrector) on columns scaled to unit length,
-    $x_a = q_a\sqrt{G_{aa}}$, until the optimality conditions hold to rounding or nothing improves,
-    in at most `steps` steps. The residual is
-    $\max_a|\min(x_a, g_a)| / \max_a |h_a/\sqrt{G_{aa}}|$ with $g$ half the gradient by $x$.
-    Columns of zeros get 0; where columns repeat, the best weights are not unique and some are
-    returned. `split_by_source` cuts dimension weights by source. First derivatives are those of the
-    solution with the zeros held where they are (implicit differentiation); the residual has none.
-
-    Cost: $O(K^3)$ for each of 10 to 30 steps. Reference: `mehrotra92`.
+    An interior-point method of at most `steps` steps, on columns scaled to unit length. The
+    residual is $\max_a|\min(x_a, g_a)| / \max_a |h_a/\sqrt{G_{aa}}|$ with $x_a = q_a\sqrt{G_{aa}}$
+    and $g$ half the gradient by $x$. Columns of zeros get 0; where columns repeat, some best
+    weights are returned. First derivatives are those of the solution with its zeros held; the
+    residual has none. Cost: $O(K^3)$ for each of 10 to 30 steps. Reference: `mehrotra92`.
 
     >>> import jax.numpy as jnp
-    >>> ideal = jnp.array([[2.0], [0.0]])
     >>> sources = (jnp.array([[1.0], [0.0]]), jnp.array([[1.0], [1.0]]))
-    >>> solution = exact_weights(pip_quadratic(ideal, sources))
+    >>> solution = exact_weights(pip_quadratic(jnp.array([[2.0], [0.0]]), sources))
     >>> print(jnp.round(solution.weights, 3), bool(solution.residual < 1e-5))
     [2. 0.] True
     """
@@ -165,11 +153,10 @@ def agreement_weights(sources: Sources) -> Float[Array, " N"]:
     r"""Weights by which each source's inner products are predicted best from those of the others.
 
     $$\min_{q \ge 0} \sum_j \Big\|E_jE_j^\top - \sum_{l \ne j} q_lE_lE_l^\top\Big\|_F^2,
-      \qquad c_l = \sqrt{q_l},$$
+      \qquad c_l = \sqrt{q_l}$$
 
-    a convex problem. For two sources of equal norm these are `rank_weights`, up to a factor. For
-    more, it rewards the few strong directions that sources have in common, and on real files it
-    does worse (`experiments/pretrained.py`). Cost: $O(nK^2)$.
+    For two sources of equal norm these are `rank_weights`, up to a factor; for more, it does worse
+    on real files (`experiments/pretrained.py`). Cost: $O(nK^2)$.
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[1.0], [2.0]])
@@ -270,10 +257,7 @@ def _interior_point(
 def _polished(
     a: Float[Array, "K K"], c: Float[Array, " K"], x: Float[Array, " K"]
 ) -> Float[Array, " K"]:
-    """x with its zeros made exact, and one Newton step on the rest where that brings it closer.
-
-    The step, with its factor held constant, is also what gives x its derivatives.
-    """
+    """`x` with its zeros exact, and a Newton step on the rest, which gives it its derivatives."""
     a0, c0 = lax.stop_gradient((a, c))
     free = x > matmul(a0, x) - c0
     x = jnp.where(free, x, 0)

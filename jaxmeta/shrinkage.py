@@ -1,9 +1,6 @@
 r"""Strengths of noisy directions from the whole spectrum, with no assumption about the rank.
 
-`rotation_invariant` (RIE) estimates $\tilde u_i^\top M\tilde u_i$ in closed form.
-`ideal_strengths` estimates $\tilde u_i^\top|M|^{2\alpha}\tilde u_i$ for any exponent and any sign,
-from an estimate of the density of the ideal. Where few values stand out from the noise, see
-`jaxmeta.noise`. All need $\sigma$, and an error in it shows in full.
+Where few values stand out from the noise, see `jaxmeta.noise`. An error in $\sigma$ shows in full.
 """
 
 from typing import Any, NamedTuple
@@ -51,13 +48,9 @@ def rotation_invariant(eigenvalues: Float[Array, " n"], *, sigma: Scalar) -> Flo
     r"""The best estimate of $\tilde u_i^\top M\tilde u_i$ without knowing any direction (RIE).
 
     $\xi_i = \mu_i - 2\tau^2 h(\mu_i)$, where $h$ is the real part of the observed spectrum's
-    Stieltjes transform $\frac1n\sum_l 1/(\mu_i - i\eta - \mu_l)$ at $\eta = \sigma$, one level
-    spacing. Takes *all* $n$ eigenvalues of a symmetric signal, with their signs, in any order; use
-    `complete_spectrum` where only the leading ones are known. Assumes Wigner noise, and nothing
-    about the rank. The PIP loss depends on $|M|$, not on $M$: see `rie_strengths`, and
-    `ideal_strengths` where the signal has negative eigenvalues.
-
-    Cost: $O(n^2)$ time, $O(n)$ memory. Reference: `bun16`.
+    Stieltjes transform $\frac1n\sum_l 1/(\mu_i - i\eta - \mu_l)$ at $\eta = \sigma$. Takes *all*
+    $n$ eigenvalues of a symmetric signal, with their signs, in any order (see `complete_spectrum`).
+    Assumes Wigner noise. Cost: $O(n^2)$ time, $O(n)$ memory. Reference: `bun16`.
 
     >>> import jax.numpy as jnp
     >>> print(f"{rotation_invariant(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5)[0]:.3f}")
@@ -74,15 +67,12 @@ def rie_strengths(
 ) -> Float[Array, " n"]:
     r"""Strengths at $\alpha = ½$ by `rotation_invariant`: $\max(\mathrm{sign}(\mu_i)\,\xi_i, 0)$.
 
-    The PIP loss depends on $\tilde u_i^\top|M|\tilde u_i$, which is never negative, so an estimate
-    below 0 is replaced by 0. The sign turns $\xi_i$, an estimate of $M$, into one of $|M|$; it is
-    left out if the ideal is `positive`, without negative eigenvalues. All $n$ eigenvalues are
-    needed. Cost: $O(n^2)$.
+    The PIP loss depends on $|M|$: the sign turns $\xi_i$, an estimate of $M$, into one of that. It
+    is left out if the ideal is `positive`, without negative eigenvalues.
 
     >>> import jax.numpy as jnp
-    >>> found = rie_strengths(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5)
-    >>> print(*(f"{strength:.3f}" for strength in found))
-    8.832 0.427 0.000 0.315
+    >>> print(*rie_strengths(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5).round(3))
+    8.832 0.427 0.0 0.315
     """
     estimate = rotation_invariant(eigenvalues, sigma=sigma)
     return jnp.maximum(estimate if positive else jnp.sign(eigenvalues) * estimate, 0)
@@ -103,10 +93,9 @@ def rotation_invariant_rectangular(
 ) -> Float[Array, " r"]:
     r"""The best estimate of $\tilde u_i'M\tilde v_i$ for an $n \times m$ signal with iid noise.
 
-    $\xi_i = s_i - 2\sigma^2\,\mathrm{Re}\sum_l \frac{z}{z^2 - s_l^2} - \sigma^2|m - n|/s_i$ at
-    $z = s_i - i\sigma$; all $\min(n, m)$ singular values are needed. It is the best weight of
-    $\tilde u_i\tilde v_i'$ in an estimate of $M$; the PIP loss has $\tilde u_i$ on both sides and
-    depends on another number. Cost: $O(r^2)$. Reference: `benaych23`.
+    $\xi_i = s_i - 2\sigma^2\,\mathrm{Re}\sum_l \frac{z}{z^2 - s_l^2} - \sigma^2|m - n|/s_i$ at $z =
+    s_i - i\sigma$; all $\min(n, m)$ singular values are needed. The PIP loss has $\tilde u_i$ on
+    both sides, and depends on another number. Cost: $O(r^2)$. Reference: `benaych23`.
     """
     sigma = jnp.asarray(sigma, values.dtype)
     real, _ = _stieltjes(values, jnp.concatenate([values, -values]), sigma)
@@ -137,22 +126,16 @@ def ideal_strengths(
 ) -> Strengths:
     r"""Strengths $\tilde u_i^\top|M|^{2\alpha}\tilde u_i$ for any exponent and any sign.
 
-    The overlap of a noisy direction with an ideal one depends on their eigenvalues alone,
-    $n\,\mathbb E\langle\tilde u_i, u_l\rangle^2 = K(\mu_i, \lambda_l) =
-    \frac{b_i/(\pi\rho_i)}{(a_i - \lambda_l)^2 + b_i^2}$ with $a_i = \mu_i - \tau^2h_i$,
-    $b_i = \tau^2\pi\rho_i + \eta$ and $h_i + i\pi\rho_i$ the Stieltjes transform of
-    `rotation_invariant`. So $t_i$ is a mean of $|\lambda|^{2\alpha}$ once the density $p$ of the
-    ideal spectrum is known, and that is found as the maximum of $\sum_i\log\sum_l K_{il}p_l$: the
-    overlaps of each ideal direction sum to one, which makes the true density a maximiser. The
-    problem is convex, and solved by Newton steps on `size` candidates for $\lambda$.
+    Overlaps depend on eigenvalues alone, $n\,\mathbb E\langle\tilde u_i, u_l\rangle^2 = K(\mu_i,
+    \lambda_l) = \frac{b_i/(\pi\rho_i)}{(a_i - \lambda_l)^2 + b_i^2}$ with $a_i = \mu_i -
+    \tau^2h_i$, $b_i = \tau^2\pi\rho_i + \eta$ and $h_i + i\pi\rho_i$ the Stieltjes transform of
+    `rotation_invariant`. The density $p$ of the ideal spectrum is the maximum of $\sum_i\log\sum_l
+    K_{il}p_l$ over `size` candidates for $\lambda$, a convex problem.
 
-    Where an eigenvalue is alone in its window of width $\eta$, the part of $b_i$ that the window
-    adds is faded out (a choice, not a theorem). Estimates for $\alpha < ½$ depend on the smallest
-    ideal values and are the least reliable. `positive` says that the ideal has no negative
-    eigenvalues. Derivatives go through the Newton steps, and are good to some per cent; the
-    residual has none.
-
-    Cost: $O(n^2 + 40\,n\,\mathrm{size}^2)$. References: `bun16`, `ledoit11`.
+    Where an eigenvalue is alone in its window of width $\eta$, what the window adds to $b_i$ is
+    faded out (a choice, not a theorem). `positive` says that the ideal has no negative eigenvalues.
+    Estimates are least reliable for $\alpha < ½$. Derivatives are good to some per cent; the
+    residual has none. Cost: $O(n^2 + 40\,n\,\mathrm{size}^2)$. References: `bun16`, `ledoit11`.
     """
     sigma = jnp.asarray(sigma, eigenvalues.dtype)
     n = eigenvalues.shape[0]
@@ -224,10 +207,10 @@ def complete_spectrum(
     r"""All $n$ eigenvalues: the leading ones as given, the others made up to fit two moments.
 
     `eigenvalues` are those of largest magnitude, by magnitude, with their signs; `trace` is
-    $\mathrm{tr}\,\tilde M$ and `square_norm` is $\|\tilde M\|_F^2$, both cheap to know. The others
-    are placed at the quantiles of a semicircle that has their mean and variance and is cut at the
-    smallest magnitude known. This is good where the leading eigenvalues reach into the edge of the
-    noise, the farther the better. To differentiation the made-up ones are constants. Cost: $O(n)$.
+    $\mathrm{tr}\,\tilde M$ and `square_norm` is $\|\tilde M\|_F^2$. The others are quantiles of a
+    semicircle with their mean and variance, cut at the smallest magnitude known; to differentiation
+    they are constants. This is good where the leading ones reach the edge of the noise. Cost:
+    $O(n)$.
     """
     top = eigenvalues
     trace, square_norm = (jnp.asarray(x, top.dtype) for x in (trace, square_norm))

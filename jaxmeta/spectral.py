@@ -1,17 +1,10 @@
-r"""Signals, spectra and embeddings.
+r"""Signals, spectra and embeddings (section 3.1 of the paper).
 
-A word embedding is a truncated factorisation of a signal matrix $M$ (section 3.1 of the paper):
-with $M = U \mathrm{diag}(\lambda) V^\top$, its $k$-dimensional embedding is
-$E = U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$. `decompose` takes $M$ to the pair
-$(U, \lambda)$, a `Spectrum`, `embed` takes that to $E$, and `spectrum_of` takes $E$ back to it.
-
-Conventions, for the whole library:
-
-* Values are singular values: descending and $\ge 0$. For a symmetric signal they are the absolute
-  eigenvalues, and the vectors are eigenvectors (PMI matrices are indefinite).
-* The entry of largest magnitude in each vector is positive (the first, if several tie).
-* $0^\alpha = 0$ for every $\alpha \ge 0$, also for $\alpha = 0$: a dimension of zero strength is no
-  dimension, so padding a spectrum with zeros never changes a result.
+A signal $M = U \mathrm{diag}(\lambda) V^\top$ is kept as the pair $(U, \lambda)$. Conventions, for
+the whole library: values are singular values, descending and $\ge 0$ (of a symmetric signal the
+absolute eigenvalues, and the vectors are eigenvectors); the entry of largest magnitude in each
+vector is positive (the first, if several tie); and $0^\alpha = 0$ for every $\alpha \ge 0$, also
+for $\alpha = 0$, so padding a spectrum with zeros never changes a result.
 """
 
 from typing import Any, NamedTuple
@@ -54,13 +47,11 @@ def decompose(
 
     A symmetric signal is decomposed into eigenvectors, ordered by $|\lambda|$; with
     `symmetric=False` any dense matrix is, into left singular vectors. The `rank` leading pairs are
-    returned (all, if None).
-
-    * Up to 4,096 words, for ranks above an eighth of them, and inside `jit`: a full decomposition,
-      $O(n^3)$, exact to rounding. Derivatives of vectors are NaN at repeated values. A matrix that
-      is not symmetric but was said to be gives NaN.
-    * Otherwise `leading_eigenpairs`, at the cost given there: $\|Mu - \lambda u\|$ is at most
-      `tolerance` times $|\lambda|$. There a matrix that is not symmetric raises.
+    returned (all, if None). Up to 4,096 words, for ranks above an eighth of them, and inside `jit`,
+    this is a full decomposition, $O(n^3)$: derivatives of vectors are NaN at repeated values, and a
+    matrix that is not symmetric but was said to be gives NaN. Otherwise it is `leading_eigenpairs`,
+    with $\|Mu - \lambda u\|$ at most `tolerance` times $|\lambda|$; there a matrix that is not
+    symmetric raises.
 
     >>> import jax.numpy as jnp
     >>> print(decompose(jnp.array([[0.0, 2.0], [2.0, 3.0]])).values)
@@ -116,10 +107,9 @@ def _leading(signal: Any, rank: int, tolerance: float) -> Spectrum:
 
 @jax.jit
 def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
-    r"""The spectrum whose embedding at `alpha` has the same inner products as `embedding`.
+    r"""The spectrum $(U, s^{1/\alpha})$ whose embedding has the inner products of `embedding`.
 
-    With $E = U \mathrm{diag}(s) V^\top$, that is $(U, s^{1/\alpha})$. An `alpha` of 0 forgets all
-    strengths: its values are NaN. Cost: $O(nk^2)$.
+    Here $E = U \mathrm{diag}(s) V^\top$. An `alpha` of 0 gives NaN. Cost: $O(nk^2)$.
 
     >>> import jax.numpy as jnp
     >>> print(spectrum_of(jnp.array([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]), alpha=0.5).values)
@@ -138,11 +128,9 @@ def embed(spectrum: Spectrum, *, k: int, alpha: Scalar) -> Float[Array, "n k"]:
     r"""The $k$-dimensional embedding is $U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$.
 
     >>> import jax.numpy as jnp
-    >>> spectrum = Spectrum(jnp.eye(3), jnp.array([9.0, 4.0, 1.0]))
-    >>> print(embed(spectrum, k=2, alpha=0.5))
-    [[3. 0.]
-     [0. 2.]
-     [0. 0.]]
+    >>> print(embed(Spectrum(jnp.eye(2), jnp.array([9.0, 4.0])), k=1, alpha=0.5))
+    [[3.]
+     [0.]]
     """
     check_spectrum("spectrum", spectrum)
     _checks.integer("k", k, least=1, most=spectrum.values.shape[0], of="the spectrum")
@@ -153,8 +141,7 @@ def embed(spectrum: Spectrum, *, k: int, alpha: Scalar) -> Float[Array, "n k"]:
 def power(values: Float[Array, "..."], exponent: Scalar) -> Float[Array, "..."]:
     r"""$\lambda^p$ for $\lambda \ge 0$, with $0^p = 0$ for every $p$. Negative values give NaN.
 
-    Derivatives are finite everywhere: at $\lambda = 0$ that by $\lambda$ is the one-sided one where
-    it is finite ($p \ge 1$), and 0 where it is not.
+    Derivatives are finite everywhere: at $\lambda = 0$ that by $\lambda$ is 0 for $p < 1$.
     """
     return _power(values, jnp.asarray(exponent, values.dtype))
 
@@ -181,8 +168,8 @@ def split_by_source(
 ) -> tuple[Float[Array, " k"], ...]:
     r"""Cut a spectrum into consecutive blocks, one per source, padded with zeros where it ends.
 
-    Block $j$ is $\lambda_{\theta_j+1}, \ldots, \lambda_{\theta_{j+1}}$ with
-    $\theta_j = k_1 + \cdots + k_{j-1}$: the part of the ideal set against source $j$ in Theorem 1.
+    Block $j$ is $\lambda_{\theta_j+1}, \ldots, \lambda_{\theta_{j+1}}$ with $\theta_j = k_1 +
+    \cdots + k_{j-1}$: the part of the ideal set against source $j$ in Theorem 1.
 
     >>> import jax.numpy as jnp
     >>> print(*split_by_source(jnp.array([5.0, 4.0, 3.0]), sizes=(2, 2)))
@@ -212,11 +199,7 @@ def check_spectrum(name: str, spectrum: object) -> None:
 
 
 def validate(spectrum: Spectrum) -> Spectrum:
-    """Return `spectrum` unchanged, or raise ValueError saying which value is wrong.
-
-    For the host: it looks at values, so it cannot run under `jit`. There the same faults give NaN
-    (NaN, negative values) or a looser bound (unsorted values).
-    """
+    """Return `spectrum` unchanged, or say which value is wrong in a ValueError: for the host."""
     check_spectrum("spectrum", spectrum)
     values, vectors = np.asarray(spectrum.values), np.asarray(spectrum.vectors)
     rises = np.append(False, values[1:] > values[:-1])

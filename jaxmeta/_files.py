@@ -1,8 +1,4 @@
-"""Files that are written whole or not at all, and results kept on disk.
-
-A file gets a name of its own first, in the same folder, and takes its place only when everything
-is written. A full disk or an interruption leaves what was there before.
-"""
+"""Files are written whole or not at all, opened packed or not, and kept as a cache."""
 
 import bz2
 import dataclasses
@@ -85,31 +81,26 @@ def intact(path: Path) -> Iterator[None]:
     except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        got = f"data that ends early or does not unpack ({error})"
-        fail(str(path), got, "a whole file", "it is truncated or damaged: fetch it again")
+        do = "it is truncated or damaged: fetch it again"
+        fail(str(path), f"data that ends early or does not unpack ({error})", "a whole file", do)
 
 
 @dataclasses.dataclass(frozen=True)
 class Cache:
-    """Arrays kept in a folder, each under the settings that it depends on."""
+    """A folder (None: nothing is kept) of arrays, each under the settings that it depends on."""
 
     folder: Path | None
-    """None keeps nothing."""
 
     def arrays(
         self, stage: str, key: dict[str, Any], make: Callable[[], dict[str, np.ndarray]]
     ) -> dict[str, np.ndarray]:
-        """Return what `make` does, from disk if it was made before with the same `stage` and `key`.
-
-        A file that cannot be read is made anew.
-        """
-        if self.folder is None:
-            return make()
+        """Return what `make` does, from disk if it was made before and can be read."""
         arrays = self.find(stage, key)
         if arrays is None:
             arrays = make()
-            with write_whole(_place(self.folder, stage, key)) as part:
-                np.savez(part, **arrays)  # type: ignore[arg-type]
+            if self.folder is not None:
+                with write_whole(_place(self.folder, stage, key)) as part:
+                    np.savez(part, **arrays)  # type: ignore[arg-type]
         return arrays
 
     def find(self, stage: str, key: dict[str, Any]) -> dict[str, np.ndarray] | None:

@@ -1,8 +1,4 @@
-"""What takes longer than a moment tells how far it is.
-
-Functions that may take long have an argument `progress`: None, or any function of the name of a
-stage and the fraction of it that is done. `ProgressBar` is one that shows both on stderr.
-"""
+"""Progress is shown by any function of the name of a stage and the fraction of it that is done."""
 
 import sys
 import time
@@ -20,10 +16,7 @@ def silent(stage: str, fraction: float) -> None:
 
 
 class ProgressBar:
-    """A line for each stage says what it is, how far it is, and how long it has taken.
-
-    On a terminal the line moves; into a file it is written once, when the stage is done.
-    """
+    """A line for each stage, written when it is done and moving on a terminal, tells its time."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         """Write to `stream`, or to stderr if None."""

@@ -1,8 +1,4 @@
-"""Vectors in files, brought to the same words, and put together.
-
-`vectors` reads and writes them, `alignment` brings several to the same words, and `merge` goes from
-files to a file.
-"""
+"""Files of vectors are read and written, brought to the same words, and merged."""
 
 from jaxmeta._files import Cache, write_whole
 from jaxmeta.files.alignment import Aligned, Coverage, align, predict_missing

@@ -1,7 +1,6 @@
 """The binary format of word2vec: each word, a space, and its numbers as float32."""
 
 import functools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ def read(asked: _blocks.Asked) -> _blocks.Blocks:
                 at = space + 1 + 4 * columns
             if words:
                 take = functools.partial(_float32s, buffer, places, columns)
-                where = functools.partial(_where, path, offset, places)
+                where = lambda i, at=offset, places=places: f"{path}: offset {at + places[i]}"  # noqa: E731
                 yield _blocks.Block(words, take, where, done())
                 row += len(words)
                 continue
@@ -64,15 +63,8 @@ def _float32s(buffer: bytes, places: list[int], columns: int, chosen: np.ndarray
     return every[np.array(places)[chosen]].view("<f4").reshape(-1, columns)
 
 
-def _where(path: Path, offset: int, places: list[int], i: int) -> str:
-    """Name the place of the numbers of one word."""
-    return f"{path}: numbers at offset {offset + places[i]}"
-
-
 def write(file: Any, given: _blocks.Given) -> None:
     """Write words and vectors in this format."""
-    if given.dtype == np.float64:
-        fail("dtype", "float64", "float32 in .bin files", "pass dtype=np.float32 to round")
     file.write(b"%d %d\n" % given.shape)
     for words, rows in given.blocks:
         numbers = (row.tobytes() for row in rows.astype("<f4", copy=False))

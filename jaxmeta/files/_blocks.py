@@ -6,7 +6,7 @@ import itertools
 import re
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,13 +24,11 @@ __all__ = [
     "Block",
     "Blocks",
     "Given",
-    "by_rows",
     "cast",
     "float_dtype",
     "line_blocks",
     "packed",
     "unpacked",
-    "write_matrix",
 ]
 
 BLOCK = 1 << 18  # bytes read at a time: what is made of them stays in the processor's cache
@@ -138,47 +136,3 @@ def line_blocks(path: Path, file: Any) -> Iterator[bytes]:
             fail(str(path), f"{len(rest)} bytes without a new line", "text", "pass format=")
     if rest:
         yield rest + b"\n"
-
-
-def by_rows(
-    asked: Asked, words: Any, shape: Sequence[int], dtype: np.dtype, take: Callable
-) -> Blocks:
-    """Cut a matrix, of which `take` gives a slice of rows, and its words into blocks."""
-    path = asked.path
-    if len(shape) != 2 or 0 in shape:
-        fail(str(path), f"shape {tuple(shape)}", "a matrix", "save one with a row for each word")
-    rows, columns = shape
-    float_dtype(str(path), dtype)
-    step, stop = max(1, BLOCK // (columns * dtype.itemsize)), min(rows, asked.limit)
-    expected, do = f"{rows}, one for each row", "words and rows must go together: save both again"
-    with closing(_listed(path, words)) as listed:
-        for i in range(0, stop, step):
-            j = min(i + step, stop)
-            some = list(itertools.islice(listed, j - i))
-            if len(some) < j - i:
-                fail(str(path), f"{i + len(some)} words", expected, do)
-            where = lambda place, i=i: f"{path}: row {i + place}, from 0"  # noqa: E731
-            yield Block(some, take(slice(i, j)).__getitem__, where, j / stop)
-        if stop == rows and (more := sum(1 for _ in listed)):
-            fail(str(path), f"{rows + more} words", expected, do)
-
-
-def _listed(path: Path, words: Any) -> Generator[Any, None, None]:
-    """Take words from a list, or from the file that is given or stands beside another."""
-    if words is not None and not isinstance(words, str | Path):
-        yield from words
-        return
-    place = path.with_suffix(".words.txt") if words is None else Path(words)
-    if not place.is_file():
-        do = "pass words=, a list or a file with one word on each line"
-        fail(str(path), f"no word list {place}", "one beside it", do)
-    with unpacked(place) as (file, _):
-        for block in line_blocks(place, file):
-            lines = block[:-1].split(b"\n")
-            yield from (line.removesuffix(b"\r") for line in lines) if b"\r" in block else lines
-
-
-def write_matrix(file: Any, given: Given) -> None:
-    """Write rows one after the other, in binary, without their words."""
-    for _, rows in given.blocks:
-        file.write(rows.astype(given.dtype.newbyteorder("<"), "C", copy=False).data)

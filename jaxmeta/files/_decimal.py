@@ -1,8 +1,7 @@
-"""Decimal numbers in text, many at a time, to the nearest number and back.
+"""Decimal numbers in text become the nearest float64, many at a time, and the other way round.
 
 Up to 16 characters of a number are two integers of 64 bits, from which its digits are taken all at
-once, with a few operations for each eight of them. A decimal of at most 15 digits becomes the
-nearest float64 in one division. What is not as plain as that is left to the caller.
+once. What is not as plain as that is left to the caller.
 """
 
 import numpy as np

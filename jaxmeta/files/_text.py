@@ -62,10 +62,10 @@ def _header(path: Path, start: bytes, format: str | None) -> tuple[int, int, int
     if format == "word2vec":
         do = "pass format='glove' if there is no header"
         fail(first, shown, "a header of rows and columns", do)
-    counts: collections.Counter[int] = collections.Counter()
-    for _, *fields in rows_of_fields:
-        counts[sum(1 for _ in itertools.takewhile(_is_number, reversed(fields)))] += 1
-    columns = counts.most_common(1)[0][0]
+    columns = collections.Counter(
+        len(list(itertools.takewhile(_is_number, reversed(fields))))
+        for _, *fields in rows_of_fields
+    ).most_common(1)[0][0]
     if not columns:
         do = "pass format= if this is not text"
         fail(first, shown, "a word and numbers, between spaces", do)

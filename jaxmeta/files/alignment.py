@@ -1,13 +1,6 @@
-r"""Sources with different words, brought to the same rows.
+r"""`align` brings sources with different words to the same rows, and says how many each has.
 
-Vector files seldom list the same words, and never in the same order. `align` finds the words that
-all files have, or those that any has, and gives one array per file with a row for each. It says how
-many words each file has of the result. Where a file lacks a word, its row is zero, the mean of the
-rows that it has, or a prediction from the files that do have the word: `predict_missing` fits a
-linear map for each ordered pair of sources, by ridge regression on the words that both have.
-
-The words of the result come in the order of the first source, then those that are new in the
-second, and so on.
+Words come in the order of the first source, then those that are new in the second, and so on.
 """
 
 import functools
@@ -43,24 +36,22 @@ class Coverage(NamedTuple):
     found: int
     """Words of the result that it has."""
     share: float
-    """Those, as a share of the words of the result."""
+    """`found`, as a share of the words of the result."""
     filled: int
     """Words of the result that it lacks."""
     how: str
-    """What stands in their rows: "zero", "mean", "predict", or "" if it lacks none."""
+    """What stands in the rows of those: "zero", "mean", "predict", or "" if it lacks none."""
 
 
 class Aligned(NamedTuple):
     """Sources whose rows stand for the same words."""
 
     words: tuple[str, ...]
-    """One per row."""
     sources: tuple[Float[Array, "n _"], ...]
     """One array per source, all of one dtype."""
     present: Present
     """Whether a source came with a word; if not, its row is filled in."""
     coverage: tuple[Coverage, ...]
-    """One per source."""
 
     def report(self) -> str:
         """Make a table of what each source has of the words, and what is filled in."""
@@ -85,39 +76,21 @@ def align(
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Aligned:
-    r"""Bring sources to the same words: one array per source, with a row for each of them.
+    r"""Bring sources to the words of all or of any: one array per source, with a row for each.
 
-    `vocabulary` is the words of all sources or those of any. In a union words are missing here and
-    there: `missing` says what their rows are. "zero" takes no side: the source adds nothing to an
-    inner product with that word. "mean" is the mean of the source's rows. "predict" is
-    `predict_missing`, with its `ridge`. In an intersection nothing is missing.
-
-    `names` are for the table of coverage and for errors. `progress` is called with "align" and the
-    fraction of the sources that are done, and with "predict" if there is something to predict.
-
-    float16 becomes float32; if any source is float64, all are, where JAX has it. Values that are
-    not finite raise, as do a word that a source has twice, sources without a common word in an
-    intersection, and words that nothing can predict.
+    In a union `missing` says what rows a source has for words that it lacks: "zero", the "mean" of
+    its rows, or what `predict_missing` predicts with `ridge`. `names` are for the table of coverage
+    and for errors. `progress` is called with "align" and the fraction of the sources that are done,
+    and with "predict" if there is something to predict. float16 becomes float32; if any source is
+    float64, all are, where JAX has it. Words must differ, and values be finite.
 
     Cost: $O(nK)$ and a dictionary of the words of each source; memory for the result and one source
     more. For "predict" see there.
 
-    >>> import numpy as np
-    >>> from jaxmeta.files.vectors import Vectors
     >>> first = Vectors(("a", "b"), np.array([[1.0], [2.0]]))
     >>> second = Vectors(("c", "b"), np.array([[3.0, 4.0], [5.0, 6.0]]))
-    >>> print(align((first, second)).words)
-    ('b',)
-    >>> both = align((first, second), vocabulary="union", names=("first", "second"))
-    >>> print(both)
-    3 words
-    source   its words    of these   share   filled in
-    first            2           2   66.7%   1 by zero
-    second           2           2   66.7%   1 by zero
-    >>> print(both.sources[1])
-    [[0. 0.]
-     [5. 6.]
-     [3. 4.]]
+    >>> print(*align((first, second), vocabulary="union").sources[1])
+    [0. 0.] [5. 6.] [3. 4.]
     """
     names = _check_sources(sources, names)
     _checks.one_of("missing", missing, ("zero", "mean", "predict"))
@@ -129,14 +102,13 @@ def align(
         _check_reach(words, present, names)
     widest = np.result_type(np.float32, *(source.matrix.dtype for source in sources))
     dtype = jax.dtypes.canonicalize_dtype(widest)
-    arrays = []
-    for j, (source, row) in enumerate(zip(sources, rows, strict=True)):
+    arrays: list[Array] = []
+    for source, row in zip(sources, rows, strict=True):
         values = source.matrix[row].astype(dtype, copy=False)
-        if not present[:, j].all():
-            fill = source.matrix.mean(axis=0, dtype=np.float64) if missing == "mean" else 0
-            values[~present[:, j]] = fill
+        mean = source.matrix.mean(axis=0, dtype=np.float64) if missing == "mean" else 0
+        values[row < 0] = mean
         arrays.append(jnp.asarray(values))
-        progress("align", (j + 1) / len(sources))
+        progress("align", len(arrays) / len(sources))
     given, has = tuple(arrays), jnp.asarray(present)
     lacking = np.flatnonzero(~present.all(axis=0)).tolist() if missing == "predict" else []
     for done, j in enumerate(lacking, start=1):
@@ -175,10 +147,8 @@ def common_rows(
         common = (index.__contains__ for index in indices[1:])
         words = tuple(functools.reduce(lambda found, has: filter(has, found), common, indices[0]))
     if not words:
-        shown = (
-            f"{name} has {', '.join(map(repr, source.words[:SHOWN]))}"
-            for name, source in zip(names, sources, strict=True)
-        )
+        pairs = zip(names, sources, strict=True)
+        shown = (f"{name} has {', '.join(map(repr, x.words[:SHOWN]))}" for name, x in pairs)
         do = "lower-case the words if they differ in case, or pass vocabulary='union'"
         fail("sources", f"no word that all have ({'; '.join(shown)})", "at least one", do)
     none = itertools.repeat(-1)
@@ -191,30 +161,19 @@ def predict_missing(
 ) -> tuple[Float[Array, "n _"], ...]:
     r"""Predict the rows of missing words from the sources that have the word.
 
-    For each ordered pair of sources $(i, j)$, with $X$ and $Y$ the rows of $E_i$ and $E_j$ for the
-    words that both have, less their means $\bar x$ and $\bar y$,
-
     $$W_{ij} = (X^\top X + rI)^{-1}X^\top Y, \qquad
       \hat e_j(w) = \frac1{|I_w|}\sum_{i \in I_w} \bar y_{ij} + W_{ij}^\top(e_i(w) - \bar x_{ij}),$$
 
-    $I_w$ the sources that have $w$ and share a word with $j$. $r$ is `ridge` times the mean
-    diagonal entry of $X^\top X$, so that the scale of a source does not matter. Regressions are
-    centred since embeddings have a common direction: the ridge draws a prediction towards the mean
-    vector, not towards 0, and adding a vector to all rows of a source changes no other. One common
-    word, or an endless `ridge`, predicts the mean.
-
-    Rows that are present come back as they are, to the bit. What stands in the others is never
-    read, NaN included. A word that nothing can predict gets NaN: no source has it, or those that
-    do share no word with $j$. A prediction is shorter than a vector that was learned: normalise
-    rows afterwards if lengths matter.
+    $X$ and $Y$ the rows of $E_i$ and $E_j$ for the words that both have, less their means; $I_w$
+    the sources that have $w$ and share a word with $j$, without which the row is NaN; $r$ is
+    `ridge` times the mean diagonal entry of $X^\top X$. Rows that are present come back to the bit;
+    what stands in the others is never read. Predictions are shorter than learned vectors.
 
     Cost: $O(n(k_i^2 + k_ik_j) + k_i^3)$ for each pair; memory for a few copies of the sources.
     Reference: `yin16`.
 
-    >>> import jax.numpy as jnp
     >>> x = jnp.array([[1.0], [2.0], [3.0], [4.0]])
-    >>> y = (2 * x + 1).at[3].set(jnp.nan)
-    >>> present = jnp.array([[True, True], [True, True], [True, True], [True, False]])
+    >>> y, present = (2 * x + 1).at[3].set(jnp.nan), jnp.ones((4, 2), bool).at[3, 1].set(False)
     >>> print(predict_missing((x, y), present, ridge=1e-6)[1][3].round(3))
     [9.]
     """
@@ -285,10 +244,8 @@ def _check_sources(sources: Any, names: Sequence[str] | None) -> tuple[str, ...]
             wrong = ~np.isfinite(matrix.sum(axis=1, dtype=np.float64))
         if wrong.any():
             row = int(np.argmax(wrong))
-            where = f"in row {row} ({source.words[row]!r} of {names[j]})"
-            fail(
-                f"{place}.matrix", f"a value that is not finite {where}", "numbers", "drop the word"
-            )
+            got = f"a value that is not finite in row {row} ({source.words[row]!r} of {names[j]})"
+            fail(f"{place}.matrix", got, "numbers", "drop the word")
     return names
 
 
@@ -301,6 +258,5 @@ def _check_reach(words: tuple[str, ...], present: np.ndarray, names: tuple[str, 
         shown = ", ".join(repr(words[w]) for w in np.flatnonzero(lost[:, j])[:SHOWN])
         got = f"'predict' for {lost[:, j].sum():,} words such as {shown} that {names[j]} lacks"
         expected = f"a source that has them and shares words with {names[j]}"
-        fail(
-            "missing", got, expected, "pass missing='zero' or 'mean', or vocabulary='intersection'"
-        )
+        do = "pass missing='zero' or 'mean', or vocabulary='intersection'"
+        fail("missing", got, expected, do)

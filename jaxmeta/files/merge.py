@@ -1,12 +1,4 @@
-r"""Weighted concatenation from files to a file.
-
-`merge_files` does what `read_vectors`, `align`, `concatenate` and `write_vectors` do one after the
-other, with the same numbers, but a block of rows at a time: beside the sources themselves it takes
-hardly any memory, and nothing is copied that is not written. It is for files that are large beside
-the memory; anything but scaling and stacking needs the arrays.
-
-Everything here runs on the host, in NumPy.
-"""
+"""`merge_files` does what reading, `align`, `concatenate` and writing do, by blocks of rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,32 +29,27 @@ def merge_files(
     Names of files tell their formats, see `jaxmeta.files.vectors`. `weights[j]` is a number or one
     for each dimension of source $j$, as in `concatenate`; None means all 1. `vocabulary` is as in
     `align`: in a union, words that a source lacks have zeros there. `dtype` is that of the result;
-    None is float32, or float64 if a source is.
-
-    `progress` is called with "read" and then with "vectors", and the fraction of each.
+    None is float32, or float64 if a source is. `progress` is called with "read" and then with
+    "vectors", and the fraction of each.
 
     Cost: $O(nK)$; memory for the sources and a dictionary of the words of each.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     paths = [Path(folder) / name for name in ("first.txt", "second.txt", "both.txt")]
-    ...     _ = paths[0].write_text("the 1 2\nof 3 4\n")
-    ...     _ = paths[1].write_text("of 5\nthe 6\n")
-    ...     _ = merge_files(paths[:2], paths[2], weights=(1.0, 0.5))
-    ...     print(paths[2].read_text())
-    2 3
-    the 1 2 3
-    of 3 4 2.5
+    ...     one, two, both = (Path(folder) / name for name in ("1.txt", "2.txt", "both.txt"))
+    ...     _ = one.write_text("the 1 2\nof 3 4\n"), two.write_text("of 5\nthe 6\n")
+    ...     print(merge_files([one, two], both, weights=(1.0, 0.5))[1].found)
+    2
     """
     if isinstance(paths, str | Path) or not paths:
         _checks.fail("paths", repr(paths), "a file per source", "pass a list of them")
-    shown, names = progress or silent, [str(path) for path in paths]
+    shown, names = progress or silent, list(map(str, paths))
     format_of(out)  # before much is read
     sources = []
     shown("read", 0.0)
-    for j, path in enumerate(paths, start=1):
+    for path in paths:
         sources.append(read_vectors(path))
-        shown("read", j / len(paths))
+        shown("read", len(sources) / len(paths))
     widths = [source.matrix.shape[1] for source in sources]
     widest = np.result_type(np.float32, *(source.matrix.dtype for source in sources))
     weights = [1.0] * len(sources) if weights is None else weights

@@ -1,30 +1,10 @@
-r"""Vectors of words, to and from files.
+"""Vectors of words are read from files, and written, in six formats, which names tell.
 
-`read_vectors` reads what GloVe, word2vec, fastText, NumPy and safetensors write, and
-`write_vectors` writes it. `as_vectors` takes what other libraries hold in memory, and `to_gensim`
-gives it back.
-
-| format | name ends in | holds |
-|---|---|---|
-| `glove` | `.glove` | text: a word and its numbers on each line, between single spaces |
-| `word2vec` | `.txt` `.vec` | the same below a line with the number of rows and columns |
-| `bin` | `.bin` | the same line; each word, a space, and its numbers in binary, float32 |
-| `npz` | `.npz` | arrays `words` and `vectors` |
-| `npy` | `.npy` | a matrix; words are in a list beside it, one on a line |
-| `safetensors` | `.safetensors` | one matrix; words are in the metadata, as JSON, or in a list |
-
-Text and `.bin` may be packed: `.gz`, `.bz2`, or `.zip` with one file in it. When text is read,
-whatever it is called, its first lines tell whether it has a header and how many columns. Words
-may have spaces inside, as some of GloVe's do: the last fields of a line are its numbers. So a word
-in text may not end in a space and a number. A word in `.bin` has no space at all. The list for
-`x.npy` and `x.safetensors` is `x.words.txt`, unless `words` says otherwise.
-
-Files are read in blocks, so memory grows with what is kept and not with the file, unless an
-`.npz` file holds its matrix by columns. Text is parsed many numbers at a time (`_decimal`), and
-numbers with an exponent or many digits another way. On both, a number becomes the nearest of its
-dtype, so that what is written, in the fewest digits that tell it apart, reads back exactly.
-
-Everything here runs on the host, in NumPy.
+Text has a word and its numbers on each line, below a line of rows and columns (word2vec: `.txt`,
+`.vec`) or not (`.glove`); in `.bin` numbers are float32. `.npz` holds arrays `words` and `vectors`;
+`.npy` and `.safetensors` hold a matrix, with the words one on a line in `x.words.txt` or in the
+metadata. Text and `.bin` may be packed: `.gz`, `.bz2`, or `.zip` with one file. Words of text may
+have spaces inside, but not end in a space and a number. What is written reads back exactly.
 """
 
 import codecs
@@ -44,7 +24,7 @@ from jaxtyping import Float
 from jaxmeta import _checks
 from jaxmeta._checks import fail
 from jaxmeta._files import write_whole
-from jaxmeta.files import _binary, _blocks, _numpy, _safetensors, _text
+from jaxmeta.files import _binary, _blocks, _matrices, _text
 from jaxmeta.progress import Progress, silent
 
 __all__ = [
@@ -60,8 +40,6 @@ __all__ = [
 
 
 class _Format(NamedTuple):
-    """A format is told by the end of a name, and has a reader and a writer."""
-
     suffixes: tuple[str, ...]
     read: Callable[[_blocks.Asked], _blocks.Blocks]
     write: Callable[[Any, _blocks.Given], None]
@@ -78,19 +56,20 @@ _FORMATS = {
     "word2vec": _Format((".txt", ".vec"), _text.read, _text.write, *_TEXT),
     "glove": _Format((".glove",), _text.read, partial(_text.write, header=False), *_TEXT),
     "bin": _Format((".bin",), _binary.read, _binary.write, r"[ \n]", "without spaces", True),
-    "npz": _Format((".npz",), _numpy.read_npz, _numpy.write_npz, r"[\n\0]", "without NUL"),
-    "npy": _Format((".npy",), _numpy.read_npy, _numpy.write_npy, *_LIST),
-    "safetensors": _Format((".safetensors",), _safetensors.read, _safetensors.write, *_LIST),
+    "npz": _Format((".npz",), _matrices.read_npz, _matrices.write_npz, r"[\n\0]", "without NUL"),
+    "npy": _Format((".npy",), _matrices.read_npy, _matrices.write_npy, *_LIST),
+    "safetensors": _Format(
+        (".safetensors",), _matrices.read_safetensors, _matrices.write_safetensors, *_LIST
+    ),
 }
 _PACKED = (".gz", ".bz2", ".zip")
 
 
 class Vectors(NamedTuple):
-    """Words and their vectors."""
+    """Words, and a matrix with a row for each."""
 
     words: tuple[str, ...]
     matrix: Float[np.ndarray, "n k"]
-    """A row for each word."""
 
 
 class DuplicateWords(UserWarning):
@@ -110,27 +89,14 @@ def read_vectors(
 ) -> Vectors:
     r"""Read the words and vectors of a file, in its order.
 
-    Parameters
-    ----------
-    path
-        A file. Its name tells the format, see above, if `format` does not. "glove" says that text
-        has no header, "word2vec" that it has one.
-    limit
-        Read so many rows of the file, from its start. Later ones are not looked at.
-    vocabulary
-        Keep these words alone, of those within `limit`. Reading ends when all are found.
-    words
-        For .npy and .safetensors: the words, or a file with one on each line.
-    dtype
-        float16, float32 or float64. None is that of the file, and float32 for text.
-    errors
-        What to do with words that are not UTF-8, as in `bytes.decode`. "strict" refuses them,
-        "backslashreplace" shows their bytes and keeps different words different.
-    progress
-        Called now and then with "vectors" and the fraction that is read.
-
-    Words that come again are dropped, and counted in a `DuplicateWords` warning. Numbers that are
-    not finite in `dtype` are refused.
+    `format` is one of glove, word2vec, bin, npz, npy and safetensors; None goes by the name, and
+    then text may have a header or not. Of the first `limit` rows those of `vocabulary` are kept;
+    reading ends when all are found. `words` is for .npy and .safetensors: the words, or a file with
+    one on each line. `dtype` is float16, float32 or float64; None is that of the file, and float32
+    for text. `errors` is for words that are not UTF-8, as in `bytes.decode`: "backslashreplace"
+    keeps different words different. `progress` is called with "vectors" and the fraction read.
+    Words that come again are dropped, with a `DuplicateWords` warning. Numbers that are not finite
+    in `dtype` are refused.
 
     Cost: one pass; memory for what is kept, a quarter more while reading.
 
@@ -138,8 +104,8 @@ def read_vectors(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "vectors.txt"
     ...     _ = file.write_text("the 0.5 -1.25\n. . . 3 1e-3\n")
-    ...     print(read_vectors(file).words, read_vectors(file, vocabulary=["the"]).matrix)
-    ('the', '. . .') [[ 0.5  -1.25]]
+    ...     print(read_vectors(file).words)
+    ('the', '. . .')
     """
     path = Path(path)
     kind = _FORMATS[format_of(path, format)]
@@ -198,18 +164,11 @@ def _collect(
     enough = sys.maxsize if wanted is None else len(wanted)
     matrix, repeated = np.empty((0, 0)), 0
     for block in blocks:
-        words, before = _decoded(block, errors), len(kept)
-        if wanted is None and kept.keys().isdisjoint(words) and len(set(words)) == len(words):
-            chosen = list(range(len(words)))
-            kept.update(dict.fromkeys(words))
-        else:
-            chosen = []
-            for place, word in enumerate(words):
-                if wanted is not None and word not in wanted:
-                    continue
-                if word in kept:
-                    repeated += 1
-                    continue
+        chosen, before = [], len(kept)
+        for place, word in enumerate(_decoded(block, errors)):
+            if word in kept:
+                repeated += 1
+            elif wanted is None or word in wanted:
                 kept[word] = None
                 chosen.append(place)
                 if len(kept) == enough:
@@ -243,8 +202,8 @@ def _decoded(block: _blocks.Block, errors: str) -> list[str]:
         do = "pass errors='backslashreplace' to keep it, or 'replace'"
         fail(block.where(place), f"{byte} of word {error.object!r}", "UTF-8", do)
     if not all(words):
-        where = block.where(words.index(""))
-        fail(where, "an empty word", "a word in every row", "remove that row")
+        row = block.where(words.index(""))
+        fail(row, "an empty word", "a word in every row", "remove that row")
     return words
 
 
@@ -257,18 +216,11 @@ def write_vectors(
     dtype: Any = None,
     progress: Progress | None = None,
 ) -> None:
-    """Write what `as_vectors` takes. A file takes the place of another only when it is whole.
+    """Write what `as_vectors` takes, whole or not at all.
 
-    Parameters
-    ----------
-    path
-        Its name tells the format and the packing, see above, if `format` does not.
-    words
-        For .npy and .safetensors: where to write the words, one on each line.
-    dtype
-        Cast to float16, float32 or float64 first. A .bin file holds float32, and refuses float64.
-    progress
-        Called now and then with "vectors" and the fraction that is written.
+    `format` is as in `read_vectors`. `words` is for .npy and .safetensors: where to write the
+    words, one on each line. Numbers are cast to `dtype` first; a .bin file refuses float64.
+    `progress` is called with "vectors" and the fraction that is written.
     """
     given = as_vectors(vectors)
     dtype = given.matrix.dtype if dtype is None else dtype
@@ -291,6 +243,8 @@ def write_rows(
     kind, shown = _FORMATS[name], progress or silent
     if listed is not None and not kind.listed:
         fail("words", f"a file for {path}", "None", "this format has words of its own")
+    if name == "bin" and dtype == np.float64:
+        fail("dtype", "float64", "float32 in .bin files", "pass dtype=np.float32 to round")
     _check_words(words, kind.unfit, kind.fit)
     step = max(1, _blocks.BLOCK // (columns * dtype.itemsize))
 
@@ -330,17 +284,12 @@ def _check_words(words: Sequence[str], pattern: str, meaning: str) -> None:
 def as_vectors(source: Any) -> Vectors:
     """Take vectors from what other libraries hold.
 
-    Parameters
-    ----------
-    source
-        Vectors, or a pair of words and a matrix; a pair of a dict from words to rows and a matrix,
-        as `tokenizer.get_vocab()` and the input table of a transformer; a dict from words to
-        vectors; gensim's KeyedVectors or a model with `wv`; model2vec's StaticModel.
+    `source` is Vectors or a pair of words and a matrix; a pair of a dict from words to rows and a
+    matrix, as `tokenizer.get_vocab()` and the input table of a transformer; a dict from words to
+    vectors; gensim's KeyedVectors or a model with `wv`; or model2vec's StaticModel.
 
     >>> as_vectors({"a": [0.0, 1.0], "b": [0.5, 0.25]})
     Vectors(words=('a', 'b'), matrix=array([[0.  , 1.  ], [0.5 , 0.25]]))
-    >>> as_vectors(({"b": 2, "a": 0}, np.eye(3)[:, :2])).words
-    ('a', 'b')
     """
     if hasattr(source, "wv"):
         source = source.wv

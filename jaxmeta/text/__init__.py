@@ -1,9 +1,4 @@
-"""From text to source embeddings.
-
-`corpus` reads text word by word, `counting` counts which words stand near which, `signals` makes
-signal matrices of counts, `sources` goes all the way from corpora to source embeddings, and
-`synthetic` writes text whose ideal signal is known.
-"""
+"""Text becomes counts, counts become signals, and signals become source embeddings."""
 
 from jaxmeta.text.corpus import (
     Corpus,

@@ -68,15 +68,11 @@ def vocabulary_of(
 
 @dataclasses.dataclass(frozen=True)
 class Counting:
-    """Counts of one corpus are looked at only if a step that needs them is not in the cache.
-
-    One pass counts the whole and the halves. They are kept apart, as the whole is the same however
-    it is split.
-    """
+    """Counts of one corpus are looked at only if a step that needs them is not in the cache."""
 
     store: _files.Cache
     settings: dict[str, Any]
-    """What the whole depends on."""
+    """What the whole depends on: it is the same however it is split."""
     split: dict[str, Any]
     """What the halves depend on besides."""
     corpus: Corpus
@@ -124,12 +120,10 @@ class Steps:
     progress: Progress
 
     def arrays(self, stage: str, key: dict[str, Any], make: Callable[[], Arrays]) -> Arrays:
-        """The arrays of one stage, kept under the settings of the signal as well."""
         return self.counting.store.arrays(stage, self.settings | key, make)
 
     @functools.cached_property
     def settings(self) -> dict[str, Any]:
-        """What the signal depends on."""
         kept = self.counting.store.folder is not None
         return self.counting.settings | {
             "signal": identity(self.make) if kept else None,
@@ -156,8 +150,6 @@ class Steps:
 
     @functools.cached_property
     def sigma(self) -> float:
-        """The noise in an entry of the signal."""
-
         def make() -> Arrays:
             self.say("noise", 0.0)
             sigma = noise_std(self.signal("first"), self.signal("second"))
@@ -168,8 +160,6 @@ class Steps:
 
     @functools.cached_property
     def density(self) -> Density:
-        """The density of all eigenvalues."""
-
         def make() -> Arrays:
             found = eigenvalue_density(self.multiply, n=self.n, key=jax.random.key(0))
             return {name: np.asarray(x) for name, x in found._asdict().items()}

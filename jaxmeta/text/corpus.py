@@ -1,18 +1,11 @@
-"""A corpus is read word by word, and its vocabulary is what it holds most often.
-
-A `Corpus` names files, plain or compressed, and how words are told apart in them. Text of any
-length is read in pieces, so that memory does not grow with it. `build_vocabulary` finds the most
-frequent words; several corpora share the union or the intersection of theirs. `counting` counts
-which words stand near which.
-
-Everything here runs on the host.
-"""
+"""A corpus is read word by word, in pieces, and its vocabulary is what it holds most often."""
 
 import codecs
 import collections
 import dataclasses
 import glob
 import io
+import itertools
 import math
 import os
 import re
@@ -54,9 +47,7 @@ def whitespace(text: str) -> list[str]:
 
 
 def lower_words(text: str) -> list[str]:
-    """Find runs of letters and digits, with apostrophes inside words, in lower case.
-
-    Underscores and punctuation are dropped. A curly apostrophe becomes a straight one.
+    """Find runs of letters and digits, with straight apostrophes inside words, in lower case.
 
     >>> lower_words("It’s SO_o good: 4.5 'stars'!")
     ["it's", 'so', 'o', 'good', '4', '5', 'stars']
@@ -72,10 +63,7 @@ class Corpus:
     """A corpus is text files, and a way to tell words apart in them; nothing is read until used."""
 
     path: str | Path | Sequence[str | Path]
-    """A file, a folder (all files below it, sorted), a glob pattern, or several of these.
-
-    Files may be plain text, .gz, .bz2 or .zip, of which every member is read.
-    """
+    """Files (plain, .gz, .bz2, .zip), folders with all files below them, and glob patterns."""
     tokenise: Callable[[str], Iterable[str]] = whitespace
     """From a piece of text, cut at white space, to its words; none, if it is white space alone."""
     lines_are_documents: bool = False
@@ -97,7 +85,7 @@ class Vocabulary(NamedTuple):
     counts: np.ndarray
     """How often each word occurs, int64."""
     tokens: int
-    """Number of words in the running text, those outside the vocabulary included."""
+    """Number of words in the running text, also of those outside the vocabulary."""
 
 
 def build_vocabulary(
@@ -105,15 +93,14 @@ def build_vocabulary(
 ) -> Vocabulary:
     """Find the `size` most frequent words (all, if None), with ties in alphabetical order.
 
-    `progress` is called now and then with "vocabulary" and the fraction that is read.
+    `progress` is called with "vocabulary" and the fraction that is read.
 
     Cost: one pass; memory for every different word of the corpus.
 
-    >>> import pathlib, tempfile
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "text"
-    ...     _ = path.write_text("the cat and the dog")
-    ...     print(build_vocabulary(Corpus(path), size=2))
+    ...     _ = (Path(folder) / "text").write_text("the cat and the dog")
+    ...     print(build_vocabulary(Corpus(folder), size=2))
     Vocabulary(words=('the', 'and'), counts=array([2, 1]), tokens=5)
     """
     _checks.integer("min_count", min_count, least=1)
@@ -132,8 +119,7 @@ def union_vocabulary(vocabularies: Sequence[Vocabulary], *, size: int | None = N
     """Join words of any vocabulary, by the sum of relative frequencies, then by the alphabet.
 
     >>> x = Vocabulary(("a", "b"), np.array([6, 4]), 10)
-    >>> y = Vocabulary(("b", "c"), np.array([60, 20]), 100)
-    >>> union_vocabulary([x, y])
+    >>> union_vocabulary([x, Vocabulary(("b", "c"), np.array([60, 20]), 100)])
     Vocabulary(words=('b', 'a', 'c'), counts=array([64,  6, 20]), tokens=110)
     """
     return _joined(vocabularies, set.union, size, "the union")
@@ -213,21 +199,15 @@ def read_tokens(
                 yield name, opening, [NO_WORD] * gap
             done += raw.seek(0, os.SEEK_END)
         if empty:
-            do = "leave the file out, or tokenise it in another way"
-            fail(str(path), "no word", "text", do)
+            fail(str(path), "no word", "text", "leave the file out, or tokenise it in another way")
     say(stage, 1.0)
 
 
 def _tokens(corpus: Corpus, piece: str, gap: int) -> list[str]:
-    if not corpus.lines_are_documents:
-        return list(corpus.tokenise(piece))
-    tokens: list[str] = []
-    *lines, last = piece.split("\n")
-    for line in lines:
-        tokens += corpus.tokenise(line)
-        tokens += [NO_WORD] * gap
-    tokens += corpus.tokenise(last)  # the next piece may go on with its line
-    return tokens
+    # The next piece may go on with the last line.
+    *lines, last = piece.split("\n") if corpus.lines_are_documents else [piece]
+    ended = ([*corpus.tokenise(line), *[NO_WORD] * gap] for line in lines)
+    return list(itertools.chain(*ended, corpus.tokenise(last)))
 
 
 def paths_of(path: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -237,7 +217,7 @@ def paths_of(path: str | Path | Sequence[str | Path]) -> list[Path]:
         if place.is_file():
             return [place]
         found = place.rglob("*") if place.is_dir() else glob.glob(str(path), recursive=True)
-        files = sorted(file for file in map(Path, found) if file.is_file())
+        files = sorted(filter(Path.is_file, map(Path, found)))
     else:
         files = [file for one in path for file in paths_of(one)]
     if not files:
@@ -268,11 +248,8 @@ def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]
             fail(str(path), got, f"text in {encoding}", do)
         if "\0" in text:
             do = "leave the file out, or pass encoding='utf-16' if it is in that"
-            got = f"a NUL among its first {read} bytes"
-            fail(str(path), got, "text and not binary data", do)
-        rest = ""
-        if block and text and not text[-1].isspace():
-            rest = text.rsplit(maxsplit=1)[-1]
+            fail(str(path), f"a NUL among its first {read} bytes", "text and not binary data", do)
+        rest = text.rsplit(maxsplit=1)[-1] if block and text and not text[-1].isspace() else ""
         if len(rest) > LONGEST:
             got = f"{len(rest)} characters without white space before offset {read}"
             do = "leave the file out if it is binary data, or put white space between its words"

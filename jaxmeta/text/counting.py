@@ -1,16 +1,9 @@
-r"""A count says how often one word stands near another.
+r"""Pairs of words are counted by offset, of which every window is a weighted sum.
 
-A signal matrix starts as a count: how often word $b$ stands near word $a$. `count_windows` reads a
-corpus once, in bounded memory, and keeps what it counts apart by offset: $D_d[a, b]$ is the number
-of times $b$ stands $d$ places after $a$. Every window is a weighted sum of these integers, taken
-afterwards: `symmetric_window` for the plain and GloVe's weighted windows,
-`jaxmeta.released.released_window` for that of the released code.
-
-Noise is estimated from two halves of a corpus. With a `split` the same pass counts pairs in the
-first half, in the second, and with an end in each. The three add up to the whole.
-
-Everything here runs on the host, in NumPy and SciPy. Counts are exact. No window crosses the end
-of a file, so counts of several files add up to those of all.
+$D_d[a, b]$ is the number of times $b$ stands $d$ places after $a$: see `symmetric_window`, and
+`jaxmeta.released.released_window` for the released code. With a `split` the same pass counts pairs
+in the first half, in the second, and with an end in each; the three add up to the whole. Counts are
+exact. No window crosses the end of a file, so counts of several files add up to those of all.
 """
 
 import dataclasses
@@ -59,9 +52,8 @@ class Counts:
     first: tuple[csr_array, ...]
     """Pairs with both ends in the first half."""
     second: tuple[csr_array, ...]
-    """Pairs with both ends in the second half."""
     across: tuple[csr_array, ...]
-    """Pairs with an end in each; all pairs, if the corpus was not split."""
+    """Pairs with an end in each half; all pairs, if the corpus was not split."""
 
     @property
     def whole(self) -> tuple[csr_array, ...]:
@@ -85,11 +77,9 @@ _PARTS = ("first", "second", "across")
 
 
 def random_blocks(seed: int, size: int = 1000) -> Callable[[str], Halves]:
-    """Split every file into blocks of `size` tokens, and deal them out to two halves in pairs.
+    """Split every file into blocks of `size` tokens; of each two, one at random goes to each half.
 
-    Of each two neighbours one goes to the first half and one to the second, by the toss of a coin,
-    so that halves are of equal size and drift along the corpus falls on both. Coins depend on the
-    seed and on the name of the file without its folder.
+    So drift along the corpus falls on both. Coins depend on the seed and on the file's name.
 
     >>> random_blocks(0, size=2)("text")(np.arange(12))
     array([0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1])
@@ -114,11 +104,7 @@ def random_blocks(seed: int, size: int = 1000) -> Callable[[str], Halves]:
 
 
 def contiguous_halves(tokens: int) -> Callable[[str], Halves]:
-    """Split a corpus of one file with `tokens` tokens in the middle, as the released code does.
-
-    >>> contiguous_halves(5)("text")(np.arange(5))
-    array([0, 0, 1, 1, 1])
-    """
+    """Split a corpus of one file with `tokens` tokens in the middle, as the released code does."""
     _checks.integer("tokens", tokens, least=2)
     names: set[str] = set()
 
@@ -147,28 +133,23 @@ def count_windows(
     split: Callable[[str], Halves] | None = None,
     progress: Progress | None = None,
 ) -> Counts:
-    r"""Count pairs of words at every offset up to `window`.
-
-    $D_d[a, b] = \#\{i : w_i = a, w_{i+d} = b\}$ for $d = 1, \ldots,$ `window`, in one pass.
+    r"""$D_d[a, b] = \#\{i : w_i = a, w_{i+d} = b\}$ for $d = 1, \ldots,$ `window`, in one pass.
 
     A word outside the vocabulary keeps its place, as in the released code, or with
     `unknown="skip"` is dropped before windows are laid. `split` is given the name of a file
     (`archive.zip/member` in a zip) and returns a function from ascending positions of its tokens,
-    after skipping, to 0 or 1: see `random_blocks` and `contiguous_halves`. `progress` is called now
-    and then with "counts" and the fraction that is read.
+    after skipping, to 0 or 1: see `random_blocks` and `contiguous_halves`. `progress` is called
+    with "counts" and the fraction that is read.
 
-    Cost: $O(Tw \log c)$ for T tokens, a window of w and chunks of c places. Memory does not depend
-    on T but through the counts: 12 bytes per different pair, and as much again on the way.
+    Cost: $O(Tw \log c)$ for T tokens, a window of w and chunks of c places; memory of 12 bytes per
+    different pair, and as much again on the way.
 
-    >>> import pathlib, tempfile
-    >>> from jaxmeta.text import given_vocabulary
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "text"
-    ...     _ = path.write_text("a b a b b")
-    ...     counts = count_windows(Corpus(path), given_vocabulary(["a", "b"]), window=2)
-    >>> counts.whole[0].toarray()
-    array([[0, 2],
-           [1, 1]])
+    ...     _ = (Path(folder) / "text").write_text("a b a b b")
+    ...     words = Vocabulary(("a", "b"), np.zeros(2), 5)
+    ...     print(*count_windows(Corpus(folder), words).whole[0].toarray())
+    [0 2] [1 1]
     """
     _checks.integer("window", window, least=1)
     _checks.one_of("unknown", unknown, ("keep", "skip"))
@@ -176,7 +157,11 @@ def count_windows(
     sums: list[list[csr_array]] = [[] for _ in range(window)]
     for chunk in _chunks(_codes(corpus, vocabulary, window, unknown, split, progress), window):
         for terms, pairs in zip(sums, _pairs(chunk, size, parts, window), strict=True):
-            _add(terms, pairs)
+            # Each term has at most half the entries of the one before it, so that a chunk is not
+            # added to all that came before, and all terms are at most twice the first.
+            while terms and terms[-1].nnz < 2 * pairs.nnz:
+                pairs = terms.pop() + pairs
+            terms.append(pairs)
     # Emptied on the way, as sums take twice the memory of counts.
     totals = (_total(reversed(sums.pop(0))) for _ in range(window))
     by_offset = [[x[p * size : (p + 1) * size] for p in range(parts)] for x in totals]
@@ -185,7 +170,7 @@ def count_windows(
         none = tuple(csr_array((size, size), dtype=np.int64) for _ in range(window))
         return Counts(vocabulary.words, none, none, *by_part)
     first, across, second = by_part
-    for half, found in (("first", first), ("second", second)):
+    for half, found in {"first": first, "second": second}.items():
         if not any(x.nnz for x in found):
             do = "split into smaller blocks, or count without a split"
             fail("split", f"no pair of words in the {half} half", "some in each", do)
@@ -242,12 +227,10 @@ def _chunks(codes: Iterable[np.ndarray], window: int) -> Iterator[np.ndarray]:
 
 
 def _pairs(codes: np.ndarray, size: int, parts: int, window: int) -> Iterator[csr_array]:
-    """Count pairs at each offset that end after the first `window` places; `size` rows a part.
-
-    Parts are ordered by how many ends are in the second half: first, across, second. A pair is
-    then a number of which one end gives one term and the other end the other, $h$ being their half:
-    $(h_a + h_b) V^2 + aV + b = (h_a V + a) V + (h_b V^2 + b)$.
-    """
+    """Count pairs at each offset that end after the first `window` places; `size` rows a part."""
+    # Parts are ordered by how many ends are in the second half: first, across, second. So a pair is
+    # a number to which each end, in half h, gives a term:
+    # (h_a + h_b) V^2 + aV + b = (h_a V + a) V + (h_b V^2 + b).
     key: type[np.unsignedinteger] = np.uint32 if parts * size**2 < 2**32 else np.uint64
     known = codes >= 0
     left, right = codes.astype(key) * size, codes.astype(key)
@@ -268,16 +251,6 @@ def _pairs(codes: np.ndarray, size: int, parts: int, window: int) -> Iterator[cs
         yield pairs
 
 
-def _add(terms: list[csr_array], x: csr_array) -> None:
-    """Add to a sum of which each term has at most half the entries of the one before it.
-
-    So a chunk is not added to all that came before, and all terms are at most twice the first.
-    """
-    while terms and terms[-1].nnz < 2 * x.nnz:
-        x = terms.pop() + x
-    terms.append(x)
-
-
 def _total(terms: Iterable[csr_array]) -> csr_array:
     return functools.reduce(operator.add, terms)
 
@@ -285,14 +258,10 @@ def _total(terms: Iterable[csr_array]) -> csr_array:
 def symmetric_window(
     offsets: Sequence[csr_array], *, weights: Sequence[float] | np.ndarray | None = None
 ) -> csr_array:
-    r"""$X = \sum_d w_d (D_d + D_d^\top)$: pairs within a window on both sides.
+    r"""$X = \sum_d w_d (D_d + D_d^\top)$, int64 without weights and float64 with them.
 
-    Without weights $X$ holds int64 counts, with weights float64: see `inverse_distance`.
-
-    >>> d = csr_array(np.array([[0, 2], [1, 1]]))
-    >>> symmetric_window([d]).toarray()
-    array([[0, 3],
-           [3, 2]])
+    >>> print(*symmetric_window([csr_array(np.array([[0, 2], [1, 1]]))]).toarray())
+    [0 3] [3 2]
     """
     _checks.offsets(offsets)
     terms: Iterable[csr_array] = offsets
@@ -349,5 +318,4 @@ def from_arrays(stored: Mapping[str, np.ndarray]) -> Counts:
         fields = tuple(stored[f"{part}_{d}_{field}"] for field in _FIELDS)
         return csr_array(fields, shape=(len(words), len(words)))
 
-    parts = (tuple(pairs(part, d) for d in range(1, window + 1)) for part in _PARTS)
-    return Counts(words, *parts)
+    return Counts(words, *(tuple(pairs(p, d) for d in range(1, window + 1)) for p in _PARTS))

@@ -1,22 +1,8 @@
-r"""A signal matrix is made of counts of words near words.
+r"""A signal matrix is made of counts $X_{ij}$ of words near words (section 4.1 of the paper).
 
-$X_{ij}$ says how often words $i$ and $j$ were seen near each other. Three signals are made of it
-(section 4.1 of the paper): `log_count`, which GloVe factorises; `shifted_pmi`, which skip-gram with
-negative sampling does; and `ppmi`, which LSA does. Pointwise mutual information compares a count
-with what it would be by chance: with row sums $r_i$, column sums $c_j$ and total $T$,
-$\mathrm{PMI}_{ij} = \log(X_{ij}\,T / r_i c_j)$.
-
-Counts are a dense array or a SciPy sparse matrix, of floats or of integers; they need be neither
-square nor symmetric, but symmetric counts give an exactly symmetric signal. Each function gives the
-same numbers for both kinds:
-
-* Dense counts run in JAX, under `jit`, `vmap` and `grad`. Derivatives are finite also where a count
-  is 0. A count that is negative or NaN gives NaN.
-* Sparse counts stay sparse, and so does their signal, a `csr_array`. This is for the host: sums and
-  logarithms are in float64, and a count that is negative or not finite raises.
-
-The signal has the dtype of the counts; integers give JAX's default. Cost: the number of entries, of
-a sparse matrix the stored ones.
+Dense counts run in JAX, under `jit`, `vmap` and `grad`; negative ones give NaN. Sparse counts give
+a `csr_array`, on the host, in float64 until the end; negative ones raise. Symmetric counts give an
+exactly symmetric signal, in their dtype; integers give JAX's default. Cost: the number of entries.
 """
 
 from typing import Any, TypeAlias
@@ -41,13 +27,10 @@ Signal: TypeAlias = Float[Array, "n m"] | scipy.sparse.csr_array
 def log_count(counts: Counts) -> Signal:
     r"""$M_{ij} = \log(1 + X_{ij})$, the signal of GloVe.
 
-    The paper prints $\log X_{ij}$, which has no value for a pair that was never seen; its released
-    code adds the 1.
+    The paper prints $\log X_{ij}$, with no value for pairs never seen; its released code adds 1.
 
-    >>> import jax.numpy as jnp
-    >>> print(log_count(jnp.array([[3, 1], [1, 0]])).round(2))
-    [[1.39 0.69]
-     [0.69 0.  ]]
+    >>> print(*log_count(jnp.array([[3, 1], [1, 0]])).round(2))
+    [1.39 0.69] [0.69 0.  ]
     """
     x, dtype = _floats(counts)
     if scipy.sparse.issparse(x):
@@ -55,26 +38,18 @@ def log_count(counts: Counts) -> Signal:
     return _log_count(x)
 
 
-@jax.jit
-def _log_count(x: Array) -> Array:
-    return jnp.where(x < 0, jnp.nan, jnp.log1p(x))
+_log_count = jax.jit(lambda x: jnp.where(x < 0, jnp.nan, jnp.log1p(x)))
 
 
 def shifted_pmi(counts: Counts, *, shift: Scalar, unobserved: Scalar = 0.0) -> Signal:
-    r"""$M_{ij} = \mathrm{PMI}_{ij} - \log\beta$, the signal of skip-gram with negative sampling.
+    r"""$M_{ij} = \log(X_{ij}\,T / r_i c_j) - \log\beta$, the signal of negative sampling.
 
-    `shift` is $\beta$, the number of negative samples; 1 gives the PMI itself. Pairs that were
-    never seen, whose PMI is $-\infty$, get `unobserved` as it is. Its default 0 is that of the
-    released code, and it is no low value: every pair seen less than $\beta$ times as often as by
-    chance is below it. Sparse counts allow no other, since what is not stored is 0.
+    $r_i$, $c_j$ and $T$ are sums of rows, of columns and of all. `shift` is $\beta$, the number of
+    negative samples; 1 gives the PMI itself. Pairs never seen, whose PMI is $-\infty$, get
+    `unobserved` as it is: 0 is that of the released code, and the only one for sparse counts.
 
-    Dense signals have an error of a few $\epsilon$: one logarithm of a quotient. (Four logarithms
-    cancel, with an error of $\epsilon\log T$.)
-
-    >>> import jax.numpy as jnp
-    >>> print(shifted_pmi(jnp.array([[3, 1], [1, 0]]), shift=1.0, unobserved=-9.0).round(2))
-    [[-0.06  0.22]
-     [ 0.22 -9.  ]]
+    >>> print(*shifted_pmi(jnp.array([[3, 1], [1, 0]]), shift=1.0, unobserved=-9.0).round(2))
+    [-0.06  0.22] [ 0.22 -9.  ]
     """
     _checks.positive("shift", shift, "pass the number of negative samples, or 1 for the PMI itself")
     _checks.scalar("unobserved", unobserved)
@@ -105,6 +80,7 @@ def _shifted_pmi(x: Array, shift: Array, unobserved: Array) -> Array:
     by_chance = rows[:, None] * columns[None, :] / jnp.where(total == 0, 1, total)
     observed = x != 0  # NaN is
     # Unobserved pairs are kept out of quotient and logarithm, whose derivatives are infinite there.
+    # One logarithm of the quotient has an error of a few epsilon; four of them would cancel.
     ratio = jnp.where(observed, x, 1) / jnp.where(observed, by_chance, 1)
     return jnp.where(observed, jnp.log(ratio) - jnp.log(shift), unobserved)
 
@@ -112,13 +88,10 @@ def _shifted_pmi(x: Array, shift: Array, unobserved: Array) -> Array:
 def ppmi(counts: Counts, *, shift: Scalar = 1.0) -> Signal:
     r"""$M_{ij} = \max(\mathrm{PMI}_{ij} - \log\beta,\ 0)$, the positive PMI of LSA.
 
-    The paper has no shift, $\beta = 1$. Pairs that were never seen get 0, and so do pairs seen less
-    than $\beta$ times as often as by chance; those are no longer stored in a sparse signal.
+    The paper has no shift, $\beta = 1$. Entries of 0 are not stored in a sparse signal.
 
-    >>> import scipy.sparse
-    >>> print(ppmi(scipy.sparse.csr_array([[3, 1], [1, 0]])).toarray().round(2))
-    [[0.   0.22]
-     [0.22 0.  ]]
+    >>> print(*ppmi(scipy.sparse.csr_array([[3, 1], [1, 0]])).toarray().round(2))
+    [0.   0.22] [0.22 0.  ]
     """
     signal: Any = shifted_pmi(counts, shift=shift)
     if scipy.sparse.issparse(signal):
@@ -127,10 +100,7 @@ def ppmi(counts: Counts, *, shift: Scalar = 1.0) -> Signal:
 
 
 def _floats(counts: Any) -> tuple[Any, np.dtype]:
-    """Give counts as floats, and the dtype of their signals.
-
-    Sparse counts become a copy in float64 that stores only what is not 0.
-    """
+    """Give counts as floats, sparse ones as a copy in float64 without zeros, and their dtype."""
     sparse = scipy.sparse.issparse(counts)
     dtype = getattr(counts, "dtype", np.dtype(object))
     if jnp.issubdtype(dtype, jnp.integer):
@@ -147,9 +117,8 @@ def _floats(counts: Any) -> tuple[Any, np.dtype]:
     if wrong.any():
         place = int(np.argmax(wrong))
         i, j = (int(index[place]) for index in stored.tocoo().coords)
-        expected = "a finite number that is not negative"
-        do = "pass counts of co-occurrences, not a signal"
-        fail(f"counts[{i}, {j}]", str(stored.data[place]), expected, do)
+        got, do = str(stored.data[place]), "pass counts of co-occurrences, not a signal"
+        fail(f"counts[{i}, {j}]", got, "a finite number that is not negative", do)
     return stored, dtype
 
 

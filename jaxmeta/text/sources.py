@@ -1,18 +1,8 @@
 r"""Source embeddings are made of corpora (sections 3.5 and 4.1 of the paper).
 
-A source is a signal of a corpus, reduced to its leading directions:
-
-1. the vocabulary that all corpora share, and for each corpus the counts of its whole and of its two
-   halves, in one pass (`corpus`, `counting`);
-2. the signal, and its noise $\sigma$ from the signals of the halves (`signals`, `noise`);
-3. the density of its spectrum, and from that about how many dimensions the rule will keep;
-4. that many leading eigenpairs and some more (`eigen`), the rank above the noise, and $k$.
-
-`build_sources` does all of this. With a folder to cache in, each step is kept there under the
-settings that it depends on: an interrupted run goes on where it stopped, and a changed setting
-repeats only what follows from it. Another seed of the halves costs counting and the noise; another
-alpha or rule nothing, unless it needs more eigenpairs than there are. Files are told apart by what
-they hold, not by their names.
+The vocabulary is what all corpora share. Of each corpus the whole and its two halves are counted in
+one pass; the signals of the halves give the noise $\sigma$. The density of the spectrum tells about
+how many dimensions the rule keeps, and so how many leading eigenpairs are computed.
 """
 
 import dataclasses
@@ -43,13 +33,12 @@ __all__ = ["Recipe", "Source", "build_sources"]
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """A recipe says of which corpus a source is the signal, and which."""
+    """A recipe names a source, its corpus, and its signal."""
 
     name: str
     corpus: Corpus
     signal: Callable[[csr_array], Any]
-    """From sparse counts to a sparse signal, such as `log_count`, `ppmi`, or
-    `functools.partial(shifted_pmi, shift=3.0)`."""
+    """From sparse counts to a sparse signal, such as `log_count` or `ppmi`."""
 
 
 class Source(NamedTuple):
@@ -66,7 +55,6 @@ class Source(NamedTuple):
     rank: int
     """How many values are above the edge of the noise (estimated beyond the spectrum)."""
     k: int
-    """Dimensions, by the rule."""
     alpha: float
     residual: float
     r"""The largest $\|Mu - \lambda u\| / |\lambda|$ of the spectrum."""
@@ -109,8 +97,6 @@ def build_sources(
 
     Parameters
     ----------
-    recipes
-        Signals and corpora; several may share a corpus, which is then counted once.
     size, min_count, join
         Of the vocabulary: the most frequent words of at least `min_count` in each corpus, joined by
         `intersection_vocabulary` or `union_vocabulary`.
@@ -124,9 +110,8 @@ def build_sources(
     tolerance
         Of the eigenpairs: see `leading_eigenpairs`.
     cache
-        A folder to keep steps in, or None.
-    progress
-        See `jaxmeta.progress`.
+        A folder to keep each step in, under the settings that it depends on. A changed setting
+        repeats only what follows from it. Files are told apart by what they hold.
 
     Cost: reading each corpus twice, and for each source the cost of `leading_eigenpairs`.
     """

@@ -1,20 +1,10 @@
 r"""Generated text has an ideal signal that is known exactly.
 
-How far an estimate is from its ideal can be measured only where the ideal is known. Here it is:
-words have vectors $v_a$ of rank $r$ and Zipfian base rates $p_a \propto 1/(a + 2.7)$,
-$a = 1, \ldots, n$. Neighbours $a, b$ are drawn from the joint distribution
-
-$$J_{ab} \propto p_a\,p_b\,e^{v_a \cdot v_b},$$
-
-so the PMI of neighbours is $v_a \cdot v_b$ plus a term of each word: its rank is at most $r + 2$.
-Text is the Markov chain with these neighbours. As $J$ is symmetric the chain is stationary and
-reversible: with $\pi$ the row sums of $J$ and $T = \mathrm{diag}(\pi)^{-1}J$, every word has
-distribution $\pi$, and words $d$ places apart have the joint distribution
-$J_d = \mathrm{diag}(\pi)\,T^d$. This gives the expected counts of every window
-(`expected_counts`), of which any signal is the ideal one; `sample_tokens` draws the text, and
-`write_corpus` puts it into a file.
-
-Everything here runs on the host, in NumPy.
+It is the Markov chain whose neighbours have the joint distribution
+$J_{ab} \propto p_a\,p_b\,e^{v_a \cdot v_b}$, with vectors $v_a$ of rank $r$ and Zipfian rates
+$p_a \propto 1/(a + 2.7)$: their PMI has rank $r + 2$ at most. $J$ is symmetric, so every word has
+distribution $\pi$, the row sums of $J$, and words $d$ places apart have the joint distribution
+$J_d = \mathrm{diag}(\pi)\,T^d$ with $T = \mathrm{diag}(\pi)^{-1}J$.
 """
 
 from collections.abc import Sequence
@@ -35,7 +25,6 @@ class LatentModel(NamedTuple):
     """A latent model is a list of words and the distribution of neighbours."""
 
     words: tuple[str, ...]
-    """Made-up words, all different."""
     frequencies: Float[np.ndarray, " n"]
     r"""$\pi$, the probability of each word: about descending, as $v$ moves it away from $p$."""
     joint: Float[np.ndarray, "n n"]
@@ -45,9 +34,7 @@ class LatentModel(NamedTuple):
 def latent_model(n: int, *, rank: int, strength: float, seed: int) -> LatentModel:
     r"""Draw normal vectors of `n` words, $v_{ai} \sim N(0,\ \text{strength}/\sqrt r)$.
 
-    That is the variance at which $v_a \cdot v_b$ has standard deviation `strength` for different
-    words; $|v_a|^2$ is about $\sqrt r$ times as large, so that words attract themselves. The same
-    seed gives the same model.
+    So $v_a \cdot v_b$ has standard deviation `strength` for different words.
 
     Cost: $O(n^2 r)$.
 
@@ -91,10 +78,8 @@ def expected_counts(
 ) -> Float[np.ndarray, "n n"]:
     r"""$E[X] = \sum_d w_d\,D(L - d)\,(J_d + J_d^\top)$, of symmetric window counts.
 
-    For $D$ `documents` of $L = \lfloor\text{tokens}/D\rfloor$ words and distances
-    $d = 1, \ldots,$ `window`, with one of `weights` each (all 1, if None). A pair of places counts
-    in both directions, twice where both words are the same; no window crosses the end of a
-    document.
+    There are $D$ `documents` of $L = \lfloor\text{tokens}/D\rfloor$ words, whose ends no window
+    crosses, and distances $d = 1, \ldots,$ `window`, with one of `weights` each (all 1, if None).
 
     Cost: $O(wn^3)$.
 
@@ -123,14 +108,9 @@ def sample_tokens(
 ) -> Int[np.ndarray, "documents length"]:
     r"""Draw `documents` texts of $\lfloor\text{tokens}/\text{documents}\rfloor$ words each.
 
-    Words are numbers, in int32. The same seed gives the same text.
+    Words are numbers, in int32. All documents take a step together: short ones are drawn faster.
 
-    Cost: all documents take a step together, so many short ones are drawn faster than few long
-    ones; $O(\log n)$ a word, and memory for the $n^2$ transitions.
-
-    >>> model = latent_model(3, rank=1, strength=0.5, seed=0)
-    >>> sample_tokens(model, tokens=12, documents=2, seed=0).shape
-    (2, 6)
+    Cost: $O(\log n)$ a word, and memory for the $n^2$ transitions.
     """
     length = _length(tokens, documents)
     _checks.integer("seed", seed, least=0)
@@ -170,7 +150,6 @@ def write_corpus(
 
 
 def _length(tokens: int, documents: int) -> int:
-    """Tell how many words a document has."""
     _checks.integer("tokens", tokens, least=1)
     _checks.integer("documents", documents, least=1, most=tokens, of="the text")
     return tokens // documents

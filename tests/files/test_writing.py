@@ -42,7 +42,8 @@ def test_matrices_that_cannot_be_written(tmp_path):
     path, words = tmp_path / "v.bin", ("a", "b")
     wrong = np.array([[0, 1], [np.nan, 0]], np.float32)
     rejected("vectors: row 1, from 0: got nan in column 0", write_vectors, path, (words, wrong))
-    rejected("float64, .*dtype=np.float32 to round", write_vectors, path, (words, np.eye(2)))
+    below = tmp_path / "absent" / "v.bin"
+    rejected("float64, .*dtype=np.float32 to round", write_vectors, below, (words, np.eye(2)))
     huge = np.eye(2) * 1e300
     rejected("got 1e\\+300", write_vectors, path, (words, huge), dtype=np.float32)
     rejected(r"matrix: got shape \(2,\)", write_vectors, path, (words, np.ones(2)))

@@ -1,9 +1,8 @@
 """Word vectors are evaluated here: `evaluate(vectors, tasks)` gives a score for each task.
 
-`datasets` reads the data sets. `word_similarity`, `analogies`, `sentences` and `taggers` score
-vectors on them, and `scores` says how certain a score is and whether two differ. Vectors are what
-`jaxmeta.files.as_vectors` takes. Methods are comparable on the same items alone, and each score
-says how many it is of: pass `vocabulary=common_words(first, second, ...)`.
+`datasets` reads the data sets; `word_similarity`, `analogies`, `sentences` and `taggers` score
+vectors on them; `scores` says whether two scores differ. Embeddings are comparable on the same
+items alone: pass `vocabulary=common_words(first, second, ...)`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -116,22 +115,10 @@ def evaluate(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Score, ...]:
-    """Score vectors in some of `TASKS`, in their order; some tasks have several scores.
+    """Score vectors, anything `as_vectors` takes, in some of `TASKS`; some have several scores.
 
-    Parameters
-    ----------
-    vectors
-        What `jaxmeta.files.as_vectors` takes.
-    tasks
-        Names from `TASKS`; the seven sets of word similarity unless said otherwise.
-    vocabulary
-        Use these words alone: see `common_words`.
-    folder
-        Where the data sets are; None is the folder that JAXMETA_DATA names.
-    seed
-        Of folds and of training. The same seed gives the same scores.
-    progress
-        Called with "evaluate" and the fraction of the tasks that are done.
+    Only the words in `vocabulary` are used, if it is given. The data sets are in `folder`, or where
+    JAXMETA_DATA says. `seed` is that of folds and of training, and fixes the scores.
     """
     if isinstance(tasks, str) or not tasks or any(task not in TASKS for task in tasks):
         _checks.fail("tasks", repr(tasks), f"some of {', '.join(TASKS)}", "choose some")

@@ -1,20 +1,11 @@
 r"""Analogies ask for the word that is to c as b is to a.
 
-A question is answered by the word, of all but a, b and c, with the highest score. Scores are a
-function of the cosines between the candidates and the words of the question, and of the lengths of
-those:
+A question is answered by the word, of all but a, b and c, that scores highest by a rule. Here are
+`three_cos_add` (`levy14`, gensim), `paper_cos_add` (`bollegala22`, and the code that it uses), the
+same if all vectors have one length, and `three_cos_mul` (`levy14`); any function like them will do.
 
-| rule | score of candidate $d$ | |
-|---|---|---|
-| `three_cos_add` | $\cos(d, b) - \cos(d, a) + \cos(d, c)$ | `levy14`, and what gensim does |
-| `paper_cos_add` | $\cos(d, b - a + c)$ | `bollegala22`, and the code that it uses |
-| `three_cos_mul` | $\cos(d, b)\cos(d, c) / (\cos(d, a) + \epsilon)$ | `levy14` |
-
-The first two are the same if all vectors have one length. Any function like them will do.
-
-Questions share their words: Google's 19,544 have 905 between them. So cosines are computed once for
-each word, and those of a question are rows of that table. It is made for some candidates at a time,
-and only those are on the device: memory does not grow with the vocabulary.
+Questions share their words, so cosines are computed once for each word, for some candidates at a
+time: memory on the device does not grow with the vocabulary.
 """
 
 import math
@@ -60,18 +51,12 @@ def three_cos_add(a: Asked, b: Asked, c: Asked) -> Float[Array, "q n"]:
 
 
 def paper_cos_add(a: Asked, b: Asked, c: Asked) -> Float[Array, "q n"]:
-    r"""$\cos(d, b - a + c)$ up to the length of $b - a + c$, which is the same for all $d$.
-
-    Long vectors have more of a say than in `three_cos_add`. Reference: `bollegala22`.
-    """
+    r"""$\cos(d, b - a + c)$ times the length of $b - a + c$. Reference: `bollegala22`."""
     return b.lengths * b.cosines - a.lengths * a.cosines + c.lengths * c.cosines
 
 
 def three_cos_mul(a: Asked, b: Asked, c: Asked) -> Float[Array, "q n"]:
-    r"""$\cos'(d, b)\cos'(d, c)/(\cos'(d, a) + .001)$ for $\cos' = (1 + \cos)/2$.
-
-    No cosine can outweigh the others. Reference: `levy14`.
-    """
+    r"""$\cos'(d, b)\cos'(d, c)/(\cos'(d, a) + .001)$, $\cos' = (1 + \cos)/2$. See `levy14`."""
     near_a, near_b, near_c = ((1 + x.cosines) / 2 for x in (a, b, c))
     return near_b * near_c / (near_a + 0.001)
 
@@ -86,44 +71,28 @@ def analogy(
 ) -> list[Score]:
     r"""Score vectors by their accuracy in analogies: in all, and then in each section.
 
-    An answer is right if it is the fourth word. Of candidates with equal scores the first wins, in
-    the order of `vectors`. Words are looked up as they stand, else in lower case. Questions with a
-    word that is missing are left out, and `covered` counts the rest. A question whose fourth word
-    is also one of the others cannot be answered, and is wrong.
+    Words are looked up as they stand, else in lower case; of equal candidates the first wins.
+    Questions with a missing word are left out, and `covered` counts the rest. One whose fourth word
+    is also one of the others is wrong.
 
-    Parameters
-    ----------
-    vectors
-        What `as_vectors` takes. Scores are computed in its dtype, but float16 in float32, and
-        float64 too unless JAX is set to 64 bit.
-    vocabulary
-        Use these words alone, as candidates too. With `common_words` of several embeddings, all
-        of them answer the same questions from the same candidates.
-    method
-        A rule for scores, see above. Each new one is compiled.
-    progress
-        Called with "analogies" and the fraction of the candidates that is done.
+    `vocabulary` limits words and candidates; with `common_words`, embeddings answer the same
+    questions. Each new `method` is compiled. Scores have the vectors' dtype, at least float32.
 
-    Returns
-    -------
-    The score of all questions, as "Google"; if there are sections whose names start with "gram" and
-    others, those of "Google: semantic" and "Google: syntactic"; and if there are several, that of
-    each section, as "Google: currency". Those without a covered question are left out.
+    The score of all questions, "Google", comes first; "Google: semantic" and "Google: syntactic"
+    follow if only some sections start with "gram", and then that of each, "Google: currency".
 
-    Cost: $O(mnk + qn)$ for $q$ questions with $m$ words between them, and memory of $O(mk)$ on the
-    device. References: `mikolov13`, `levy14`, `bollegala22`.
+    Cost: $O(mnk + qn)$ for $q$ questions with $m$ words. Reference: `mikolov13`.
 
     >>> vectors = {"man": [1.0, 0.0], "king": [1.0, 2.0], "woman": [-1.0, 0.1]}
     >>> vectors |= {"queen": [-1.0, 2.0], "the": [0.1, 0.1]}
-    >>> words = (("Man", "King", "woman", "queen"), ("man", "king", "boy", "prince"))
-    >>> (total,) = analogy(vectors, Questions("toy", words, ("royal", "royal")))
-    >>> print(f"{total.task}: {total.value} on {total.covered} of {total.total}")
-    toy: 1.0 on 1 of 2
+    >>> (total,) = analogy(vectors, Questions("x", (("Man", "king", "woman", "queen"),), ("y",)))
+    >>> total.value, total.covered
+    (1.0, 1)
     """
     words, matrix = as_vectors(vectors)
     index = index_words(words, vocabulary)
     places = {word: place for place, word in enumerate(index)}
-    found = [[lookup(places, word) for word in question] for question in questions.words]
+    found = [lookup(places, word) for question in questions.words for word in question]
     asked = np.array(found, np.int32).reshape(-1, 4)
     covered = (asked >= 0).all(axis=1)
     total, asked = len(asked), asked[covered]
@@ -134,10 +103,9 @@ def analogy(
         # It may be that no candidate is left: then the answer means nothing.
         right = (best == asked[:, 3]) & (asked[:, :3] != asked[:, 3:]).all(axis=1)
     scores = [accuracy_score(right, task=questions.name, total=total)]
-    sections = np.array(questions.sections)
+    sections, names = np.array(questions.sections), dict.fromkeys(questions.sections)
     syntactic = np.char.startswith(sections, "gram")
     parts = {"semantic": ~syntactic, "syntactic": syntactic} if 0 < syntactic.sum() < total else {}
-    names = dict.fromkeys(questions.sections)
     if len(names) > 1:
         parts |= {name: sections == name for name in names}
     for name, part in parts.items():
@@ -167,8 +135,7 @@ def _answers(
         some = _finite(matrix, candidates[start : start + width])
         tile = np.zeros((width, matrix.shape[1]), dtype)
         tile[: len(some)] = some
-        local = places - np.int32(start)
-        found = _best_of_tile(words, lengths, tile, len(some), blocks, local, rule)
+        found = _best_of_tile(words, lengths, tile, len(some), blocks, places - start, rule)
         scores, first = (np.asarray(x).ravel() for x in found)
         better = scores > top
         top[better], best[better] = scores[better], start + first[better]
@@ -209,13 +176,11 @@ def _best_of_tile(
     places: Int[Array, "blocks q 3"],
     rule: Rule,
 ) -> tuple[Float[Array, "blocks q"], Int[Array, "blocks q"]]:
-    """Find the highest score of a candidate in the tile for each question, and who has it first.
+    """Find the highest score of the first `count` rows of the tile for each question, and its row.
 
-    `words` are unit vectors, `codes` those of each question, `places` where they are in the tile,
-    if they are; `count` candidates are in the tile.
+    `codes` are the words of a question, `places` where these are in the tile, if they are.
     """
-    units, _ = _unit_rows(tile)
-    cosines = matmul(words, units.T)
+    cosines = matmul(words, _unit_rows(tile)[0].T)
     place = lax.broadcasted_iota(jnp.int32, (1, tile.shape[0]), 1)
 
     def block(_, some):

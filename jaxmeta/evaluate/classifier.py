@@ -1,24 +1,8 @@
-r"""Logistic regressions with an L2 penalty are solved here, many at once.
+r"""Logistic regressions with an L2 penalty are solved here, many at once: those of a nested CV.
 
-Cross-validation fits the same features over and over: other rows are left out, another strength is
-tried. Here all these problems are solved together, so that a step is two large matrix products
-whatever their number. Problem $(l, j)$ has strength $\lambda_l$ and the rows in mask $j$:
-
-$$\min_{W, b}\ \frac{1}{n_j}\sum_{i \in j} \ell(t_i, x_iW + b) + \frac{\lambda_l}{2}\|W\|_F^2$$
-
-where $\ell$ is the cross entropy of targets $t_i$ and the softmax of the scores. Targets are
-probabilities, so a row may belong to two classes in part. Two classes have one score, that of the
-second, and its sigmoid. The intercept $b$ is not penalised.
-
-It gets there in few steps:
-
-* Nonlinear conjugate gradients (Polak and Ribière) in the metric of $cX^\top X/n + \lambda_l$, with
-  centred features, where $c$ is the curvature of $\ell$ at 0: close to the Hessian, for all masks.
-  Its inverse is computed by halves, from products; it costs a small part of an eigenbasis.
-* The step needs no search. With $R$ the largest spread of a row's scores along the direction,
-  the third derivative is at most $R$ times the second (self-concordance, Bach 2010), and so
-  $\log(1 + R\,|\phi'|/\phi'')/R$ is the longest step on which the objective surely descends all the
-  way. It becomes Newton's near the minimum.
+The method is nonlinear conjugate gradients (Polak and Ribière) in the metric of
+$cX^\top X/n + \lambda_l$, with $c$ the curvature of the loss at 0: close to the Hessian for all
+masks, so that a step for all problems is two large matrix products, whose length needs no search.
 """
 
 from typing import NamedTuple
@@ -58,26 +42,18 @@ def logistic_regression(
     tolerance: float | Float[Array, ""] = 1e-3,
     steps: int | Int[Array, ""] = 500,
 ) -> LogisticFits:
-    r"""Fit a logistic regression for every pair of a strength and a mask.
+    r"""Fit a logistic regression for every pair of a strength $\lambda_l$ and a mask.
 
-    Parameters
-    ----------
-    features, targets
-        Rows of `targets` are probabilities of $c$ classes that sum to 1, or one column with that of
-        the second class of two.
-    masks
-        Which rows each problem is fitted to. With none at all, its weights are 0. A class that none
-        of them has gets an intercept that falls until the tolerance is met, which takes many steps
-        if it is much smaller than the default.
-    strengths
-        The $\lambda_l$, above 0. Twice a feature is as if its share of the penalty were a quarter:
-        scale features, or strengths, first.
-    tolerance
-        Stop when all `gradient_norms` are below.
-    steps
-        Stop after so many in any case; `gradient_norms` tell.
+    $$\min_{W, b}\ \frac{1}{n_j}\sum_{i \in j} \ell(t_i, x_iW + b) + \frac{\lambda_l}{2}\|W\|_F^2$$
 
-    Cost: $O(nk^2 + Lk^3)$, and $O(LMc\,k(n + k))$ for each step, some 10 to 50. References:
+    is over the rows $i$ in mask $j$, with the cross entropy $\ell$ of the targets and the softmax,
+    or for two classes the sigmoid, of the scores. Rows of `targets` are probabilities of $c$
+    classes, or one column with that of the second class of two. Strengths are above 0, and depend
+    on the scale of the features. A mask without rows gives weights 0; a class without rows
+    has an intercept that falls until the end, which comes when all `gradient_norms` are below
+    `tolerance`, or after `steps`.
+
+    Cost: $O(nk^2 + Lk^3)$, and $O(LMc\,k(n + k))$ for each of some 10 to 50 steps. References:
     `polak69`, `bach10`.
 
     >>> import jax.numpy as jnp
@@ -92,14 +68,13 @@ def logistic_regression(
     _checks.same_rows(features=features, targets=targets, masks=masks.T)
     (n, k), c, dtype = features.shape, targets.shape[1], features.dtype
     problems = len(strengths), len(masks)
-    count = problems[0] * problems[1]
 
     # Centring moves the intercept, which is free, and nothing else. It is the last feature.
     centre = jnp.mean(features, axis=0, keepdims=True)
     x = jnp.concatenate([features - centre, jnp.ones((n, 1), dtype)], axis=1)
     penalised = jnp.append(jnp.ones(k, dtype), jnp.zeros(1, dtype))
-    penalty = jnp.repeat(strengths.astype(dtype)[:, None] * penalised[None, :], len(masks), axis=0)
-    penalty = penalty[:, None, :]
+    penalty = strengths.astype(dtype)[:, None, None] * penalised[None, None, :]
+    penalty = jnp.repeat(penalty, len(masks), axis=0)
     rows = masks.astype(dtype)
     rows = rows / jnp.maximum(jnp.sum(rows, axis=1, keepdims=True), 1)
     share = jnp.tile(rows, (problems[0], 1))[:, None, :]
@@ -117,7 +92,7 @@ def logistic_regression(
     inverses = lax.map(inverse_at, strengths.astype(dtype))
 
     def at(w, scores):
-        chances = _chances(scores)
+        chances = jax.nn.sigmoid(scores) if c == 1 else jax.nn.softmax(scores, axis=1)
         off = share * (chances - wanted)
         gradient = matmul(off.reshape(-1, n), x).reshape(w.shape) + penalty * w
         metric = matmul(gradient.reshape(problems[0], -1, k + 1), inverses).reshape(w.shape)
@@ -131,8 +106,12 @@ def logistic_regression(
         direction = jnp.where(steepest[:, None, None], -metric, direction)
         slope = _dot(gradient, direction)
         along = matmul(direction.reshape(-1, k + 1), x.T).reshape(scores.shape)
-        loss, spread = _curvature(chances, along, share)
-        length = _safe_step(slope, loss + _dot(penalty * direction, direction), spread)
+        bend, spread = _curvature(chances, along, share)
+        bend = bend + _dot(penalty * direction, direction)
+        # The third derivative is at most the spread times the second (self-concordance), and so
+        # this is the longest step that surely descends all the way. It becomes Newton's.
+        newton = jnp.where(bend > 0, safe_ratio(-slope, bend), 0)
+        length = jnp.where(spread > 0, safe_ratio(jnp.log1p(spread * newton), spread), newton)
         length = jnp.where(_norms(gradient, metric) > tolerance, length, 0)[:, None, None]
         w, scores = w + length * direction, scores + length * along
         chances, new, metric = at(w, scores)
@@ -144,7 +123,7 @@ def logistic_regression(
         _, _, _, gradient, metric, _, taken = state
         return (taken < steps) & jnp.any(_norms(gradient, metric) > tolerance)
 
-    w, scores = jnp.zeros((count, c, k + 1), dtype), jnp.zeros((count, c, n), dtype)
+    w, scores = (jnp.zeros((len(penalty), c, size), dtype) for size in (k + 1, n))
     chances, gradient, metric = at(w, scores)
     start = (w, scores, chances, gradient, metric, -metric, jnp.asarray(0))
     w, _, _, gradient, metric, _, taken = lax.while_loop(unfinished, step, start)
@@ -162,18 +141,11 @@ def logistic_regression(
 def probabilities(
     fits: LogisticFits, features: Float[Array, "n k"]
 ) -> Float[Array, "L M n classes"]:
-    """Return what all fits say of the classes of rows: two for one column of targets, else c.
-
-    Cost: O(LMc nk).
-    """
+    """Return what all fits say of the classes of rows: two for one column of targets, else c."""
     scores = matmul(features, fits.weights) + fits.intercepts[:, :, None, :]
     if scores.shape[-1] == 1:
         return jax.nn.sigmoid(jnp.concatenate([-scores, scores], axis=-1))
     return jax.nn.softmax(scores, axis=-1)
-
-
-def _chances(scores: Float[Array, "p c n"]) -> Float[Array, "p c n"]:
-    return jax.nn.sigmoid(scores) if scores.shape[1] == 1 else jax.nn.softmax(scores, axis=1)
 
 
 def _curvature(
@@ -190,26 +162,15 @@ def _curvature(
     return jnp.sum(share * variance, axis=(1, 2)), jnp.max(spread, axis=(1, 2))
 
 
-def _safe_step(
-    slope: Float[Array, " p"], curvature: Float[Array, " p"], spread: Float[Array, " p"]
-) -> Float[Array, " p"]:
-    """Return the longest step on which a function surely descends; 0 where it is flat."""
-    newton = jnp.where(curvature > 0, safe_ratio(-slope, curvature), 0)
-    return jnp.where(spread > 0, safe_ratio(jnp.log1p(spread * newton), spread), newton)
-
-
 def _inverse_root(a: Float[Array, "m m"]) -> Float[Array, "m m"]:
-    """$T^T T = A^{-1}$ for the inverse $T$ of the Cholesky factor of a positive definite matrix.
-
-    It is computed by halves, so that almost all of it is products, which are much faster than
-    triangular solves. An inverse by halves would be faster still, but loses twice the digits.
-    """
+    """$T^T T = A^{-1}$ for the inverse $T$ of the Cholesky factor of a positive definite matrix."""
+    # By halves, almost all of it is products, much faster than triangular solves. An inverse by
+    # halves would be faster still, but loses twice the digits.
     m, half = a.shape[0], a.shape[0] // 2
     if m <= LEAF:
+        eye = jnp.eye(m, dtype=a.dtype)
         factor = jnp.linalg.cholesky(a)
-        return lax.linalg.triangular_solve(
-            factor, jnp.eye(m, dtype=a.dtype), left_side=True, lower=True
-        )
+        return lax.linalg.triangular_solve(factor, eye, left_side=True, lower=True)
     first = _inverse_root(a[:half, :half])
     across = matmul(a[half:, :half], first.T)
     second = _inverse_root(a[half:, half:] - matmul(across, across.T))

@@ -1,29 +1,7 @@
 r"""Data sets of the evaluation tasks are found, fetched and read here.
 
-`load` reads a data set of `DATASETS` from a folder, and `fetch` downloads those whose files have
-an address of their own. Which files they are stands in `datasets.toml`. The folder is laid out so:
-
-| files | data sets | on each line |
-|---|---|---|
-| `similarity` | RG-65, WS-353, RW, MEN, MTurk-771, SimLex-999, SimVerb-3500 | word, word, score |
-| `analogy/questions-words.txt` | Google | a, b, c, d, or a colon and the name of a section |
-| `analogy/msr.txt` | MSR | a, b, c, d |
-| `sentence/MR`, `CR`, `MPQA` | the same: `.pos` is class 1, `.neg` class 0 | a sentence |
-| `sentence/SICK` | SICK | id, sentence, sentence, relatedness, entailment |
-| `sentence/STS/STS13-en-test` | STS13 to STS16: two files a subset | sentence, sentence; score |
-| `sentence/STSB` | STS-B | four columns, score, sentence, sentence, perhaps sources |
-| `tagging`, `tagging/conll2003` | CoNLL-2000, CoNLL-2003 | word, tag, other columns |
-
-Everything in the files is kept and in their order, pairs that come twice and empty sentences too
-(CR has four, MPQA three). Only what has nothing to score is left out: pairs of STS without a
-score, the subset SMT of STS13, whose sentences are not public, and the lines between documents
-of CoNLL.
-
-Sentences of MR, CR, MPQA, STS13 to STS16 and CoNLL are tokens between white space already; in MR,
-which is Latin-1, that includes byte 0x85, an ellipsis. Those of SICK and STS-B are cut into words,
-with what is inside of them (`well-known`, `1,650`, `U.S.`), clitics (`'s`, `n't`) and single marks.
-
-Everything here runs on the host, in NumPy.
+`load` reads a data set of `DATASETS` from a folder; `fetch` downloads those whose files have an
+address of their own. Where files are below the folder stands in `datasets.toml`.
 """
 
 import hashlib
@@ -62,7 +40,7 @@ __all__ = [
 
 
 class MissingData(FileNotFoundError):
-    """A data set is not there; the message says where to get it and where to put it."""
+    """A data set is not there; the message says where to get it."""
 
 
 class OtherEdition(UserWarning):
@@ -73,9 +51,7 @@ class DataFile(NamedTuple):
     """A file of a data set has a path, a checksum and perhaps an address."""
 
     path: str
-    """Relative to the folder of the data."""
     sha256: str | None
-    """None if there is none to compare with."""
     address: str | None = None
     """Where the file itself can be downloaded, if it can."""
 
@@ -86,24 +62,18 @@ class Dataset(NamedTuple):
     files: tuple[DataFile, ...]
     licence: str
     read: Callable[..., Any]
-    """From the name, the texts of the files and `lower` to what `load` returns."""
+    """From the name, the texts and `lower` to what `load` returns."""
     manual: str | None = None
     """What to download and where to put it, if files have no address."""
     encoding: str = "utf-8-sig"
 
 
 def load(name: str, folder: str | Path | None = None, *, lower: bool = True) -> Any:
-    """Read the data set `name` of `DATASETS`, as one of the types above.
+    """Read the data set `name` of `DATASETS` from `folder`, or from where JAXMETA_DATA says.
 
-    A file that differs from that of the registry is read all the same, with the warning
-    `OtherEdition`.
-
-    Parameters
-    ----------
-    folder
-        Where the data is; None for what the environment variable JAXMETA_DATA says.
-    lower
-        Whether tokens of sentences are put in lower case. Words of pairs and analogies never are.
+    With `lower`, tokens of sentences are put in lower case; words of pairs and analogies never are.
+    All that can be scored is kept and in order, duplicate pairs and empty sentences too. The subset
+    SMT of STS13 is left out: its sentences are not public.
 
     >>> load("RG-65", "data")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -136,8 +106,8 @@ def load(name: str, folder: str | Path | None = None, *, lower: bool = True) -> 
 def fetch(name: str, folder: str | Path) -> None:
     """Download files of a data set that `folder` lacks, each only if its checksum is right.
 
-    Files that are there are left alone. Raises `MissingData`, with what to do by hand, if some have
-    no address. Needs pooch: `pip install "jaxmeta[io]"`.
+    Raises `MissingData`, with what to do by hand, if some have no address. Needs pooch:
+    `pip install "jaxmeta[io]"`.
     """
     _checks.one_of("name", name, DATASETS)
     folder = Path(folder)
@@ -156,8 +126,8 @@ def _remedy(name: str) -> str:
 def _require(name: str, folder: Path) -> None:
     absent = [file.path for file in DATASETS[name].files if not (folder / file.path).is_file()]
     if absent:
-        got = f"no {', '.join(absent)}"
-        _checks.fail(str(folder), got, f"it for {name}", _remedy(name), MissingData)
+        expected, do = f"it for {name}", _remedy(name)
+        _checks.fail(str(folder), f"no {', '.join(absent)}", expected, do, MissingData)
 
 
 def _registered(

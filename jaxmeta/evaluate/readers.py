@@ -1,10 +1,9 @@
 """Each kind of file of the data sets has a reader, and what it makes of the file has a type.
 
 A reader takes the name of the data set, the texts of its files in the order of the registry, and
-whether tokens of sentences are put in lower case. Faults are named with the file and the line.
+whether tokens of sentences are put in lower case.
 """
 
-import functools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -42,7 +41,6 @@ class Questions(NamedTuple):
     name: str
     words: tuple[tuple[str, str, str, str], ...]
     sections: tuple[str, ...]
-    """The section of each question."""
 
 
 class LabelledSentences(NamedTuple):
@@ -50,12 +48,11 @@ class LabelledSentences(NamedTuple):
 
     name: str
     sentences: tuple[tuple[str, ...], ...]
-    labels: np.ndarray
-    """Integers from 0."""
+    labels: np.ndarray  # integers from 0
 
 
 class SentencePairs(NamedTuple):
-    """Pairs of sentences, as tokens, have scores that say how similar people find them."""
+    """Pairs of sentences, as tokens, have scores of people and perhaps classes, from 0."""
 
     name: str
     first: tuple[tuple[str, ...], ...]
@@ -64,19 +61,15 @@ class SentencePairs(NamedTuple):
     parts: tuple[str, ...]
     """The part of each pair: "train", "dev", "test", or the name of a subset."""
     labels: np.ndarray | None = None
-    """Classes of the pairs, integers from 0, if they have any: 0 to 2 for entailment."""
 
 
 class TaggedText(NamedTuple):
-    """Tagged text consists of sentences with a tag for each token."""
+    """Tagged text consists of sentences of pairs of a token and its tag."""
 
     name: str
     train: tuple[tuple[tuple[str, str], ...], ...]
-    """Sentences of pairs of a token and its tag."""
     test: tuple[tuple[tuple[str, str], ...], ...]
 
-
-# Lines, and what is in them
 
 _AGAIN = "mend the line, or get the file again"
 
@@ -100,8 +93,7 @@ def read_text(path: Path, content: bytes, encoding: str) -> Text:
         lines = [line.removesuffix("\r") for line in content.decode(encoding).split("\n")]
     except UnicodeDecodeError as error:
         number = error.object.count(b"\n", 0, error.start) + 1
-        byte = f"byte {error.object[error.start]:#04x}"
-        do = "convert the file, or get it again"
+        byte, do = f"byte {error.object[error.start]:#04x}", "convert the file, or get it again"
         _checks.fail(f"{path}, line {number}", byte, "text in UTF-8", do)
     if not lines[-1]:
         lines.pop()
@@ -149,11 +141,7 @@ _TOKEN = re.compile(
 
 
 def _separated(text: str, lower: bool) -> tuple[str, ...]:
-    """Split text whose punctuation is attached to words into tokens."""
     return tuple(_TOKEN.findall(text.lower() if lower else text))
-
-
-# Readers
 
 
 def _read_word_pairs(name: str, texts: list[Text], lower: bool) -> WordPairs:  # noqa: ARG001
@@ -189,7 +177,6 @@ _Rows: TypeAlias = Iterator[tuple[Any, ...]]
 def _sentence_pairs(rows: Callable[[list[Text], bool], _Rows]) -> Callable[..., SentencePairs]:
     """Make a reader of a function that yields two sentences, score, part and perhaps class."""
 
-    @functools.wraps(rows)
     def read(name: str, texts: list[Text], lower: bool) -> SentencePairs:
         columns = tuple(zip(*rows(texts, lower), strict=True)) or ((),) * 4
         first, second, scores, parts, *labels = columns
@@ -242,18 +229,17 @@ def _read_sts_benchmark(texts: list[Text], lower: bool) -> _Rows:
 
 
 def _read_tagged(name: str, texts: list[Text], lower: bool) -> TaggedText:
-    return TaggedText(name, *(_tagged_sentences(text, lower) for text in texts))
+    def sentences(text: Text) -> tuple[tuple[tuple[str, str], ...], ...]:
+        found: list[list[tuple[str, str]]] = [[]]
+        for where, line in text.numbered():
+            if not line.strip():
+                found.append([])
+            elif not line.startswith("-DOCSTART-"):
+                word, tag, *_ = _fields(where, line, "word, tag", more=2)
+                found[-1].append((word.lower() if lower else word, tag))
+        return tuple(tuple(sentence) for sentence in found if sentence)
 
-
-def _tagged_sentences(text: Text, lower: bool) -> tuple[tuple[tuple[str, str], ...], ...]:
-    sentences: list[list[tuple[str, str]]] = [[]]
-    for where, line in text.numbered():
-        if not line.strip():
-            sentences.append([])
-        elif not line.startswith("-DOCSTART-"):
-            word, tag, *_ = _fields(where, line, "word, tag", more=2)
-            sentences[-1].append((word.lower() if lower else word, tag))
-    return tuple(tuple(sentence) for sentence in sentences if sentence)
+    return TaggedText(name, *map(sentences, texts))
 
 
 READERS: dict[str, Callable[..., Any]] = {

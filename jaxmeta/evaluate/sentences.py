@@ -1,21 +1,9 @@
 r"""Tasks on sentences ask what the mean of their words' vectors tells.
 
-A sentence is the mean of the vectors of its tokens, its centroid. Tokens without a vector are left
-out; a sentence that has none at all is a vector of zeros. It stays in every score, because every
-embedding meets it. Words are looked up as they stand, else in lower case.
-
-* `sentiment` (MR, CR, MPQA): a logistic regression on the centroid, nested cross-validation.
-* `entailment` (SICK-E): a softmax regression on $[|u - v|, u \odot v]$, for the centroids $u$ and
-  $v$ of a pair, with the parts for training, development and test that the data set has.
-* `relatedness` (SICK-R, supervised STS-B): the same features; people's scores are classes.
-* `sts` (STS13 to STS16, STS-B): the cosine of the centroids. Nothing is learnt.
-
-The regressions have the features and folds of SentEval (`conneau18`), which stops early; here they
-are solved to the minimum (`classifier`), and the result is the same on every run. The strength of
-the penalty is chosen among `STRENGTHS`, per mean loss. Features are not standardised, so the
-lengths of dimensions matter, as they do in cosines. But all are divided by one number, so that the
-size of an embedding does not matter: pairs get centroids whose entries have mean square 1, so that
-$|u - v|$ and $u \odot v$ are of one order, and any features get a total variance of 1.
+Features and folds are those of SentEval (`conneau18`), which stops early; here the regressions are
+solved to the minimum, and the strength of the penalty is chosen among `STRENGTHS`, per mean loss.
+Features are not standardised, but divided by one number, so that the size of an embedding does not
+matter. A sentence without known words stays in every score, with a vector of zeros.
 """
 
 import warnings
@@ -50,34 +38,17 @@ TOLERANCE = 1e-3  # of gradients; the mean loss is then within about 10^-6 of it
 
 
 def centroids(
-    vectors: Any,
-    sentences: Sequence[Sequence[str]],
-    *,
-    vocabulary: Collection[str] | None = None,
+    vectors: Any, sentences: Sequence[Sequence[str]], *, vocabulary: Collection[str] | None = None
 ) -> tuple[Float[np.ndarray, "m k"], Bool[np.ndarray, " m"]]:
     r"""Return the mean of the vectors of each sentence's tokens, and whether it has any.
 
     $$c_i = \frac{1}{|T_i|}\sum_{t \in T_i} e_t$$
 
-    is over the tokens $T_i$ that have a vector, as often as they occur; 0 if there are none. The
-    order of tokens makes no difference, not even by rounding.
+    is over the tokens $T_i$ with a vector, looked up as they stand, else in lower case; 0 if there
+    are none. float64 stays so; others become float32. Cost: $O(Tk)$ for $T$ tokens.
 
-    Parameters
-    ----------
-    vectors
-        What `as_vectors` takes. float64 stays so; others become float32.
-    sentences
-        The tokens of each.
-    vocabulary
-        Use these words alone, such as `common_words` of several embeddings.
-
-    Cost: $O(Tk)$ for $T$ tokens.
-
-    >>> matrix, known = centroids({"a": [1.0, 0.0], "b": [0.0, 1.0]}, [("a", "B"), ("a",), ("c",)])
-    >>> print(matrix, known)
-    [[0.5 0.5]
-     [1.  0. ]
-     [0.  0. ]] [ True  True False]
+    >>> centroids({"a": [1.0, 0.0], "b": [0.0, 1.0]}, [("a", "B"), ("c",)])[0].tolist()
+    [[0.5, 0.5], [0.0, 0.0]]
     """
     words, matrix = as_vectors(vectors)
     matrix = matrix.astype(np.result_type(matrix.dtype, np.float32), copy=False)
@@ -106,34 +77,16 @@ def sentiment(
 ) -> Score:
     r"""Score a logistic regression on centroids by its accuracy in nested cross-validation.
 
-    Each of `folds` stratified folds is predicted from the others. The strength for it is the one
-    that predicts best within the others, in `folds` folds again; of equals, the largest. So no
-    sentence has a say in its own prediction. All these regressions are solved in one call. The
-    accuracy is over all sentences; `items` are in the order of the data set, and `covered` counts
-    the sentences with a known word. The interval takes predictions for independent, which those of
-    one data set are not quite.
-
-    Parameters
-    ----------
-    vectors
-        What `as_vectors` takes.
-    data
-        Two classes or more.
-    seed
-        Decides the folds: one seed gives all embeddings the same.
-    vocabulary
-        Use these words alone.
-    progress
-        See `jaxmeta.progress`.
+    Each of `folds` stratified folds, which `seed` decides, is predicted from the others, with the
+    strength that predicts best within those, in `folds` folds again; of equals, the largest.
+    `covered` counts the sentences with a known word. The interval takes predictions for
+    independent, which those of one data set are not quite.
 
     Cost: that of `logistic_regression` with `folds` * (`folds` + 1) masks. Reference: `conneau18`.
 
-    >>> sentences = (("good",), ("fine", "film"), ("bad",), ("poor", "film")) * 5
-    >>> data = LabelledSentences("toy", sentences, np.array([1, 1, 0, 0] * 5))
-    >>> words = {"good": [1.0], "fine": [0.9], "film": [0.0], "bad": [-1.0], "poor": [-1.1]}
-    >>> score = sentiment(words, data, seed=0)
-    >>> print(f"{score.value:.2f} on {score.total} sentences")
-    1.00 on 20 sentences
+    >>> data = LabelledSentences("toy", (("good", "film"), ("bad",)) * 10, np.array([1, 0] * 10))
+    >>> sentiment({"good": [1.0], "film": [0.0], "bad": [-1.0]}, data, seed=0).value
+    1.0
     """
     labels = _classes(data.name, data.labels)
     _checks.integer("folds", folds, least=2, most=len(labels), of=data.name)
@@ -162,12 +115,9 @@ def entailment(
 ) -> Score:
     r"""Score a softmax regression on $[|u - v|, u \odot v]$ by its accuracy in classes of pairs.
 
-    It is fitted to the part "train", with the strength that is best on "dev", of equals the
-    largest, and scored on "test". `covered` counts the pairs of "test" whose sentences both have a
-    known word; all of them count for the accuracy. The task is called by the name of the data and
-    "-E", as in "SICK-E".
-
-    Cost: that of `logistic_regression` with one mask and 2k features. Reference: `conneau18`.
+    It is fitted to the part "train", with the strength that is best on "dev", and scored on "test".
+    All pairs count; `covered` says in how many both sentences have a known word. The task is called
+    "SICK-E", after the data. Reference: `conneau18`.
     """
     name = f"{data.name}-E"
     if data.labels is None:
@@ -186,19 +136,14 @@ def relatedness(
 ) -> tuple[Score, Score]:
     r"""Correlate learnt scores of pairs with people's, by Pearson's and Spearman's correlation.
 
-    Scores are classes $r$, the whole numbers from the lowest to the highest in the part "train": 1
-    to 5 in SICK, 0 to 5 in STS-B. A score between two of them is both in part, $y = \sum_r r\,t_r$.
-    A softmax regression on $[|u - v|, u \odot v]$ is fitted to "train", with the strength that has
-    the highest Pearson's correlation on "dev"; the prediction is $\sum_r r\,p_r$, and the scores
-    are those on "test". The loss is the cross entropy of `tai15`. SentEval takes the mean square of
-    $t - p$, which is not convex: where it ends depends on where it starts.
+    Scores are classes $r$, the whole numbers from the lowest to the highest in the part "train". A
+    score between two of them is both in part, $y = \sum_r r\,t_r$. A softmax regression on
+    $[|u - v|, u \odot v]$ is fitted to "train", with the strength that has the highest Pearson's
+    correlation on "dev", and predicts $\sum_r r\,p_r$ on "test". The loss is the cross entropy of
+    `tai15`; that of SentEval, the mean square of $t - p$, is not convex.
 
-    Every pair counts, and so all are `covered`: one with a sentence without known words has a
-    vector of zeros for it. The task is "SICK-R" if the data has classes too, else "STS-B
-    supervised", after the name of the data.
-
-    Cost: that of `logistic_regression` with one mask and 2k features. References: `tai15`,
-    `conneau18`.
+    All pairs are `covered`. The task is "SICK-R" if the data has classes too, else "STS-B
+    supervised", after the data. References: `tai15`, `conneau18`.
     """
     name = f"{data.name} supervised" if data.labels is None else f"{data.name}-R"
     features, _, (train, dev, test) = _pair_features(name, vectors, data, vocabulary)
@@ -221,27 +166,19 @@ def sts(
 ) -> tuple[Score, ...]:
     r"""Correlate $\cos(u, v)$ with people's scores, by Pearson's and Spearman's correlation.
 
-    Of data with the parts "train", "dev" and "test", "test" alone is used. Else parts are subsets:
-    correlations are taken in each, and their mean, weighted by the numbers of pairs, is the score
-    of the whole. The first two scores are those of the whole, Pearson's first; if there are two
-    subsets or more, theirs follow, called as in "STS14 images". The interval of a mean is that of
-    one correlation of as many pairs.
+    Of data with the parts "train", "dev" and "test", "test" alone is used. Else the first two
+    scores are means of those of the parts, weighted by their pairs, with the interval of one
+    correlation of as many pairs; if there are several parts, their scores follow, as "STS14
+    images". A sentence without known words has cosine 0: all pairs are `covered`.
 
-    A pair with a sentence without known words has cosine 0, and counts like the others: all pairs
-    are `covered`. Cost: $O(Tk)$ for $T$ tokens. References: `agirre16`, `conneau18`.
-
-    >>> first, second = (("a",), ("a", "b"), ("b",), ("a",)), (("a",), ("a",), ("a",), ("c",))
-    >>> data = SentencePairs("toy", first, second, np.array([5.0, 4.0, 0.0, 1.0]), ("all",) * 4)
-    >>> pearson, spearman = sts({"a": [1.0, 0.0], "b": [0.0, 1.0]}, data)
-    >>> print(f"{pearson.value:.2f} {spearman.value:.2f}")
-    0.98 0.95
+    Cost: $O(Tk)$ for $T$ tokens. References: `agirre16`, `conneau18`.
     """
     gold, parts = _gold(data.name, data.scores), np.array(data.parts)
     used = parts == "test" if "test" in data.parts else np.ones(len(parts), bool)
     u, v, known = _pair_centroids(data, vectors, vocabulary)
     _some_known(data.name, known[used])
     guess, gold, parts = cosines(u[used], v[used]), gold[used], parts[used]
-    names = list(dict.fromkeys(parts.tolist()))
+    names = dict.fromkeys(parts.tolist())
     if len(names) == 1:
         return _correlations(data.name, guess, gold)
     subsets = [
@@ -255,9 +192,6 @@ def sts(
         interval = correlation_interval(value, n)
         whole.append(Score(data.name, metric, value, *interval, n, n, guess, gold, parts))
     return *whole, *(score for scores in subsets for score in scores)
-
-
-# Pairs
 
 
 def _pair_centroids(
@@ -275,20 +209,16 @@ def _pair_features(
     """Return features of pairs, whether both sentences have a known word, and who is in a part."""
     names = "train", "dev", "test"
     parts = np.array(data.parts) == np.array(names)[:, None]
+    u, v, known = _pair_centroids(data, vectors, vocabulary)
     for part, members in zip(names, parts, strict=True):
         if not members.any():
             do = 'use data with the parts "train", "dev" and "test", or see sts'
             _checks.fail(name, f'no pair in the part "{part}"', "one or more", do)
-    u, v, known = _pair_centroids(data, vectors, vocabulary)
-    for members in parts:
         _some_known(name, known[members])
     square = (np.mean(np.square(x, dtype=np.float64)) for x in (u, v))
     size = u.dtype.type(np.sqrt(sum(square) / 2)) or 1
     u, v = u / size, v / size
     return _unit_variance(np.concatenate([np.abs(u - v), u * v], axis=1)), known, parts
-
-
-# Folds and fits
 
 
 def _nested_folds(
@@ -353,9 +283,6 @@ def _best(values: np.ndarray) -> int:
     return int(len(values) - 1 - np.argmax(values[::-1]))
 
 
-# Scores
-
-
 def _accuracy(name: str, right: Bool[np.ndarray, " n"], known: Bool[np.ndarray, " n"]) -> Score:
     return accuracy_score(right, task=name, total=len(right))._replace(covered=int(known.sum()))
 
@@ -368,9 +295,6 @@ def _correlations(
         for metric in ("pearson", "spearman")
     )
     return pearson, spearman
-
-
-# Checks
 
 
 def _classes(name: str, labels: np.ndarray) -> Int[np.ndarray, " n"]:

@@ -1,35 +1,14 @@
 r"""Part-of-speech tagging shows how much vectors tell of the class of a word in its sentence.
 
-A tagger reads sentences from left to right. Word vectors $x_t$ go into an LSTM,
-
-$$[i\ f\ g\ o] = x_tW + h_{t-1}R + b, \qquad
-  c_t = \sigma(f)\,c_{t-1} + \sigma(i)\tanh g, \qquad h_t = \sigma(o)\tanh c_t,$$
-
-and $h_tA + a$ into a softmax over tags. The mean cross entropy of the tokens of a batch is
-minimised by Adam, whose rate falls in a line to 0 over all steps.
-
-**Scale.** All vectors are multiplied by one number, so that those of the words in the text have a
-root mean square length of $\sqrt k$, an entry about 1. The scale of an embedding is then no
-advantage, and $x_tW$ starts at the same size for all $k$. What remains is how lengths differ
-between words, and the basis: steps of Adam depend on it.
-
-**Words without a vector** share one, which starts at 0 and is learnt. The released code of the
-paper gives each of them a random vector from $[0, 1)^k$. All entries of these are positive, their
-length $\sqrt{k/3}$ has nothing to do with that of the others, and those of words that are in the
-test part alone are noise: the score would depend on $k$ and on the scale.
-
-**Tuned vectors** are trained by Adam as well. A step moves only the vectors of its words, and
-their moments stand still in between, so that it costs no more for a large vocabulary.
-
-Sentences fill rows as long as the longest of them, one after another, and the state of the LSTM
-becomes 0 where one starts. So there is one shape for all batches, one program, and hardly any
-padding. Each batch has a list of its words: they are multiplied by $W$ once, however often they
-come. What batches hold is fixed; the key decides in which order they come in an epoch.
+Sentences fill rows as long as the longest of them, and the state of the LSTM becomes 0 where one
+starts: one shape for all batches, one program, and hardly any padding. Each batch has a list of its
+words, which are multiplied by the input kernel once, however often they come. The key decides in
+which order the batches come in an epoch.
 """
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -47,8 +26,6 @@ from jaxmeta.progress import Progress, silent
 
 __all__ = ["tagging"]
 
-T = TypeVar("T")
-
 
 def tagging(
     vectors: Any,
@@ -65,39 +42,27 @@ def tagging(
 ) -> Score:
     r"""Score an LSTM tagger by its accuracy over the tokens of the test part.
 
-    All test tokens are scored, and `items` says of each, in order, whether it is right; `covered`
-    counts those whose word has a vector. A tag that the training part lacks is never right. Words
-    are looked up as they stand, else in lower case.
+    $$[i\ f\ g\ o] = x_tW + h_{t-1}R + b, \qquad
+      c_t = \sigma(f)\,c_{t-1} + \sigma(i)\tanh g, \qquad h_t = \sigma(o)\tanh c_t,$$
 
-    Parameters
-    ----------
-    vectors
-        What `as_vectors` takes. The tagger computes in their dtype, or in float32 for float16.
-    key
-        Draws the first weights and the order of the batches: the same key gives the same score.
-    tune
-        Whether vectors are trained too, or stay as they are.
-    vocabulary
-        Use these words alone. With `common_words` of several embeddings, the same words are unknown
-        to all of them.
-    units
-        $u$, the size of $h_t$.
-    epochs, batch, rate
-        How often every sentence is seen, how many rows of sentences are in a batch (all, if there
-        are fewer), and the rate of the first step.
-    progress
-        See `jaxmeta.progress`; called after every epoch.
+    with $u$ `units`, and a softmax of $h_tA + a$ over tags. Adam, whose `rate` falls in a line to
+    0, minimises the mean cross entropy over `epochs`, each with all sentences, in batches of
+    `batch` rows; `tune` trains the vectors too. `key` draws the first weights and the order.
 
-    Cost of an epoch: $16ku$ flops for each word of each batch ($24ku$ with `tune`), which are half
-    as many as tokens, and $24u^2$ for each token. References: `hochreiter97`, `kingma15`.
+    Vectors, in their dtype or float32 for float16, are multiplied by one number: words in the text
+    get root mean square length $\sqrt k$. Words without a vector share one, which is learnt from 0;
+    the released code of the paper draws one for each from $[0, 1)^k$. Words are looked up as they
+    stand, else in lower case. All test tokens are scored, `items` in order; `covered` counts those
+    with a vector. A tag that the training part lacks is never right.
+
+    Cost of an epoch: $16ku$ flops for each word of each batch ($24ku$ with `tune`), and $24u^2$ for
+    each token. References: `hochreiter97`, `kingma15`.
 
     >>> import jax
-    >>> from jaxmeta.evaluate import TaggedText
-    >>> sentences = ((("a", "D"), ("cat", "N")), (("cats", "N"), ("sleep", "V")))
-    >>> vectors = {"a": [1.0, 0.0], "cat": [0.0, 1.0], "cats": [0.1, 0.9], "sleep": [-1.0, 0.0]}
-    >>> score = tagging(vectors, TaggedText("toy", sentences, sentences), key=jax.random.key(0))
-    >>> score.covered, score.total
-    (4, 4)
+    >>> text = TaggedText("toy", *[((("a", "D"), ("cat", "N")),)] * 2)
+    >>> vectors = {"a": [1.0, 0.0], "cat": [0.0, 1.0]}
+    >>> tagging(vectors, text, key=jax.random.key(0)).covered
+    2
     """
     for name, number in {"units": units, "epochs": epochs, "batch": batch}.items():
         _checks.integer(name, number, least=1)
@@ -153,16 +118,12 @@ def _scaled(matrix: Float[np.ndarray, "n k"], words: Sequence[str]) -> Float[Arr
     return jax.device_put(matrix / dtype.type(rms))
 
 
-# Sentences in rows, and rows in batches
-
-
 class _Batches(NamedTuple):
     """Sentences stand in rows of one length, for a scan: batches, time, then rows of a batch."""
 
     words: Int[Array, "batches width batch"]
-    """Places in `used`; one beyond its end for words without a vector, and where no word is."""
+    """Places in `used`; one beyond its end where there is no word, or none with a vector."""
     starts: Bool[Array, "batches width batch"]
-    """Whether a sentence starts."""
     tags: Int[Array, "batches width batch"]
     """The numbers of tags; -1 where no token is."""
     used: Int[Array, "batches most"]
@@ -205,10 +166,7 @@ def _batches(
 
 
 def _pack(lengths: Sequence[int], width: int) -> tuple[Int[np.ndarray, " sentences"], int]:
-    """Return where each sentence starts in rows laid end to end, and the number of rows.
-
-    The longest comes first, each goes where it leaves the least room, and none over a row's end.
-    """
+    """Return where sentences start in rows laid end to end, best fit first, and how many rows."""
     starts = np.empty(len(lengths), np.int64)
     with_room: list[list[int]] = [[] for _ in range(width + 1)]
     count = 0
@@ -222,14 +180,10 @@ def _pack(lengths: Sequence[int], width: int) -> tuple[Int[np.ndarray, " sentenc
     return starts, count
 
 
-# The tagger
-
-
 class _Tagger(NamedTuple):
-    """A tagger is its parameters."""
+    """A tagger is its parameters, and the vectors if they are trained."""
 
     table: Float[Array, "n k"] | None
-    """The vectors, if they are trained."""
     unknown: Float[Array, " k"]
     """The vector of words without one."""
     kernel: Float[Array, "k gates"]
@@ -259,10 +213,7 @@ def _lstm(
 
 
 def _scores(tagger: _Tagger, rows: Any, words: Array, starts: Array) -> Array:
-    """Score all tags for each token of a batch from `rows`, the vectors of its words.
-
-    If `rows` is None, they are in the tagger.
-    """
+    """Score all tags for each token of a batch from `rows`, its vectors if the tagger has none."""
     rows = tagger.table if rows is None else rows
     # Apart from the others, or frozen vectors would get gradients too, only to be dropped.
     unknown = matmul(tagger.unknown[None, :], tagger.kernel)
@@ -355,18 +306,18 @@ def _epoch(tagger, adam, frozen, batches, key, epoch, rate, total):
     return tagger, adam, jnp.mean(losses)
 
 
-def _map_taggers(function: Any, tree: T, *others: T) -> T:
-    """Apply `function` to each tagger in a tree, such as Adam's moments; what else it has stays."""
+def _map_taggers(function: Any, *trees: Any) -> Any:
+    """Apply `function` to each tagger in trees, such as Adam's moments; the first's rest stays."""
+
+    def taggers(x):
+        return isinstance(x, _Tagger)
+
     return jax.tree.map(
-        lambda x, *rest: function(x, *rest) if isinstance(x, _Tagger) else x,
-        tree,
-        *others,
-        is_leaf=lambda x: isinstance(x, _Tagger),
+        lambda x, *rest: function(x, *rest) if taggers(x) else x, *trees, is_leaf=taggers
     )
 
 
 def _rows(table: Array | None, used: Array) -> Array | None:
-    """Return rows of a table, if there is one; the last row for those beyond its end."""
     return None if table is None else table.at[used].get(mode="clip")
 
 
@@ -375,8 +326,7 @@ def _predict(tagger, frozen, batches):
     """Return the tag with the highest score for each token."""
 
     def one(here):
-        own = tagger._replace(table=_rows(tagger.table, here.used))
-        scores = _scores(own, _rows(frozen, here.used), here.words, here.starts)
-        return jnp.argmax(scores, axis=2)
+        rows = _rows(tagger.table if frozen is None else frozen, here.used)
+        return jnp.argmax(_scores(tagger, rows, here.words, here.starts), axis=2)
 
     return lax.map(one, batches)

@@ -19,27 +19,17 @@ def similarity(
 ) -> Score:
     r"""Correlate $\cos(u, v)$ with what people say, over pairs of words: Spearman's correlation.
 
-    Words are looked up as they stand, else in lower case. Pairs with a word that is missing are
-    left out, and `covered` counts the rest. A vector of zeros has cosine 0 with all. A pair that
-    the file lists twice counts twice, with both its scores; the released code of the paper keeps
-    the last. Equal cosines, and equal scores, share the mean of their ranks.
+    Words are looked up as they stand, else in lower case, among those in `vocabulary` if it is
+    given. Pairs with a missing word are left out, and `covered` counts the rest. A vector of zeros
+    has cosine 0. Duplicate pairs count twice; the released code of the paper keeps the last.
 
-    Parameters
-    ----------
-    vectors
-        What `as_vectors` takes. Cosines are computed in float64, on the host.
-    vocabulary
-        Use these words alone. With `common_words` of several embeddings, all of them are scored on
-        the same pairs.
+    Cost: $O(pk)$ for $p$ pairs, in float64. References: `spearman04`, `bollegala22`.
 
-    Cost: $O(pk)$ for $p$ pairs. References: `spearman04`, `bollegala22`.
-
-    >>> vectors = {"cat": [1.0, 0.2], "dog": [1.0, 0.0], "car": [0.1, 1.0], "bus": [0.0, 1.0]}
-    >>> first, second = ("Cat", "car", "cat", "dog", "dog"), ("dog", "bus", "bus", "car", "tram")
-    >>> pairs = WordPairs("toy", first, second, np.array([9.0, 8.0, 2.0, 1.0, 1.5]))
-    >>> score = similarity(vectors, pairs)
+    >>> vectors = {"cat": [1.0, 0.2], "dog": [1.0, 0.0], "bus": [0.0, 1.0]}
+    >>> words = ("Cat", "cat", "dog", "dog"), ("dog", "bus", "bus", "tram")
+    >>> score = similarity(vectors, WordPairs("toy", *words, np.array([9.0, 2.0, 1.0, 1.5])))
     >>> print(f"{score.value:.2f} on {score.covered} of {score.total} pairs")
-    0.80 on 4 of 5 pairs
+    1.00 on 3 of 4 pairs
     """
     words, matrix = as_vectors(vectors)
     index = index_words(words, vocabulary)
@@ -47,17 +37,13 @@ def similarity(
     rows = np.array([[lookup(index, word) for word in side] for side in sides], np.int64)
     covered = np.all(rows >= 0, axis=0)
     first, second = rows[:, covered]
-    gold = np.asarray(pairs.scores, np.float64)[covered]
     found = cosines(matrix[first], matrix[second])
-    return correlation_score(found, gold, task=pairs.name, total=len(pairs.scores))
+    gold = np.asarray(pairs.scores, np.float64)
+    return correlation_score(found, gold[covered], task=pairs.name, total=len(gold))
 
 
 def common_words(*vectors: Any) -> frozenset[str]:
-    """Return the words that all embeddings have, each of them something that `as_vectors` takes.
-
-    >>> sorted(common_words({"a": [1.0], "b": [2.0]}, {"b": [0.0], "c": [1.0]}))
-    ['b']
-    """
+    """Return the words that all embeddings have, each of them something that `as_vectors` takes."""
     if not vectors:
         _checks.fail("vectors", "none", "one or more", "pass the embeddings to compare")
     return frozenset.intersection(*(frozenset(as_vectors(given).words) for given in vectors))

@@ -51,7 +51,7 @@ Multiply = Callable[[Array], Array]
 
 
 class Density(NamedTuple):
-    """Where the eigenvalues are and how many: a quadrature rule for the spectrum."""
+    """A quadrature rule for the spectrum says where the eigenvalues are, and how many."""
 
     points: Float[Array, " s"]
     """Eigenvalues, ascending."""

@@ -78,7 +78,7 @@ class Layer(NamedTuple):
 
 
 class Training(NamedTuple):
-    """How an autoencoder is trained, but for how long."""
+    """Settings say how an autoencoder is trained; for how long is said by `epochs`."""
 
     batch: int = 128
     """How many words a step sees, or all, if there are fewer."""
@@ -98,7 +98,7 @@ USUAL = Training()
 
 
 class _Wiring(NamedTuple):
-    """What a method does with its layers, all of it static."""
+    """Static fields say what a method does with its layers."""
 
     activation: Activation
     normalise: bool
@@ -106,13 +106,13 @@ class _Wiring(NamedTuple):
     k: int | None = None  # units of codes that are added up; None: as many as the source has
 
     def shapes(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
-        """Of the kernels: those of all encoders, then those of all decoders."""
+        """Kernels have these shapes, those of all encoders first, then those of all decoders."""
         codes = [self.k or size for size in sizes]
         decoded = codes if self.decoupled else [self.k or sum(sizes)] * len(sizes)
         return [*zip(sizes, codes, strict=True), *zip(decoded, sizes, strict=True)]
 
     def join(self, codes: Sequence[Array]) -> Array:
-        """From the codes of the sources to the meta-embedding."""
+        """Codes of the sources become the meta-embedding."""
         meta = sum(codes[1:], codes[0]) if self.k else jnp.concatenate(codes, axis=1)
         if not self.normalise:
             return meta
@@ -124,7 +124,7 @@ class _Wiring(NamedTuple):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Autoencoder:
-    """Trained layers: a pytree of arrays, which knows its method."""
+    """Trained layers are a pytree of arrays, which knows its method."""
 
     encoders: tuple[Layer, ...]
     """One for each source."""
@@ -135,7 +135,7 @@ class Autoencoder:
 
 
 class Autoencoded(NamedTuple):
-    """A meta-embedding, and how it came about."""
+    """A meta-embedding stands beside the parameters that make it."""
 
     embedding: Float[Array, "n m"]
     """One row for each word, of length 1; all zeros, if no unit is active."""
@@ -248,7 +248,7 @@ def autoencoded_rows(
 
 
 def _check(sources: Any, present: Any) -> tuple[int, ...]:
-    """Check the arrays; their widths."""
+    """Check the arrays, and return their widths."""
     _checks.embeddings("sources", sources)
     dtype = sources[0].dtype
     for j, source in enumerate(sources):
@@ -261,7 +261,7 @@ def _check(sources: Any, present: Any) -> tuple[int, ...]:
 
 
 def _inputs(sources: Sequence[Array], present: Array | None, normalise: bool) -> tuple[Array, ...]:
-    """Rows with zeros for words that are not there, and of length 1 if so wished."""
+    """Give rows zeros for words that are not there, and length 1 if so wished."""
     sources = known(sources, present)
     return tuple(map(jax.vmap(unit), sources)) if normalise else sources
 
@@ -328,7 +328,7 @@ def _train(sources, key, present, epochs, training, progress, coupling=0.0, **ki
 
 @jax.jit(static_argnames="wiring")
 def _start(key, sources, present, *, wiring):
-    """All inputs side by side, who has which word, and the state before the first step."""
+    """Return all inputs side by side, who has which word, and the state before the first step."""
     inputs = _inputs(sources, present, wiring.normalise)
     if present is None:
         present = jnp.ones((inputs[0].shape[0], len(inputs)), bool)
@@ -350,7 +350,7 @@ def _start(key, sources, present, *, wiring):
 
 @jax.jit(static_argnames=("batch", "masked"), donate_argnames="state")
 def _epoch(state, data, numbers, key, epoch, *, batch, masked):
-    """One pass over the words; the state after it, and the mean loss of its batches."""
+    """Pass over the words once; return the state, and the mean loss of the batches."""
     inputs, present = data
     factors, coupling, rate = jax.tree.map(lambda x: jnp.asarray(x, inputs.dtype), numbers)
     optimiser = _adam(rate)
@@ -386,12 +386,12 @@ def _adam(rate: Array) -> optax.GradientTransformation:
 
 
 def _batches(key: Array, n: int, batch: int) -> Array:
-    """All words in a random order, but for those that fill no batch: one row for each batch."""
+    """Draw a random order of the words, a row for each batch; some may fill none."""
     return jax.random.permutation(key, n)[: n // batch * batch].reshape(-1, batch)
 
 
 def _masks(key, shape: Sequence[int], sizes: Sequence[int], masked: Sequence[int]) -> Array:
-    """For each row of each batch, columns to be set to 0: `masked[j]` of source j."""
+    """Draw columns to be set to 0 in each row of each batch, `masked[j]` of source j."""
     ends = np.repeat(np.cumsum(sizes), masked)[None, None, :]
     starts = ends - np.repeat(sizes, masked)[None, None, :]
     return jax.random.randint(key, (*shape, sum(masked)), starts, ends)

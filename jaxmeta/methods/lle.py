@@ -175,7 +175,7 @@ def nearest_neighbours(
 
 
 def _by_blocks(function: Callable[..., Array], words: Any, size: int, most: int) -> Array:
-    """What the function makes of each word, as many at a time as fit, if one takes `size` bytes."""
+    """Map the function over words, as many at a time as fit, if one takes `size` bytes."""
     return lax.map(function, words, batch_size=max(1, min(most, WORKSPACE // size)))
 
 
@@ -227,14 +227,14 @@ def reconstruction_weights(
 
 
 class _Layout(NamedTuple):
-    """How many columns of the table, and how many slots of a word, belong to each source."""
+    """Each source has so many columns of the table, and so many slots of a word."""
 
     widths: tuple[int, ...]
     lists: tuple[int, ...]
 
 
 def _stacked(sources: Sequence[Array], neighbours: Sequence[Array]) -> tuple[Array, Array, _Layout]:
-    """All sources side by side, zero where a word has no neighbours, and all lists."""
+    """Put all sources side by side, zero where a word has no neighbours, and all lists."""
     listed = jnp.stack([jnp.any(found >= 0, axis=1) for found in neighbours], axis=1)
     layout = _Layout(*(tuple(x.shape[1] for x in xs) for xs in (sources, neighbours)))
     slots = jnp.concatenate(neighbours, axis=1)
@@ -245,7 +245,7 @@ def _stacked(sources: Sequence[Array], neighbours: Sequence[Array]) -> tuple[Arr
 def _weights_of(
     table: Array, slots: Array, words: Array, ridge: Array, layout: _Layout
 ) -> Float[Array, "words slots"]:
-    """The weights of some words, block by block."""
+    """Find the weights of some words, block by block."""
     (n, width), number = table.shape, slots.shape[1]
     entries = 2 * number * width + 4 * min(number, width) ** 2
     size = table.dtype.itemsize * entries + len(layout.widths) * n

@@ -56,7 +56,7 @@ def measure(train, sources, epochs: int) -> tuple[float, float, int]:
         sources,
         key=jax.random.key(0),
         epochs=epochs,
-        training=jaxmeta.methods.autoencode.Training(batch=BATCH),
+        training=jaxmeta.methods.Training(batch=BATCH),
         progress=lambda *_: times.append(time.perf_counter()),
     )
     first, *others = np.diff(times)

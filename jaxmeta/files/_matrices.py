@@ -16,14 +16,7 @@ from jaxmeta._checks import fail
 from jaxmeta._files import intact
 from jaxmeta.files import _blocks
 
-__all__ = [
-    "read_npy",
-    "read_npz",
-    "read_safetensors",
-    "write_npy",
-    "write_npz",
-    "write_safetensors",
-]
+__all__ = ["read_npy", "read_npz", "read_tensors", "write_npy", "write_npz", "write_tensors"]
 
 
 def read_npz(asked: _blocks.Asked) -> _blocks.Blocks:
@@ -67,7 +60,7 @@ def read_npy(asked: _blocks.Asked) -> _blocks.Blocks:
         yield from _array_blocks(asked, asked.words, header, given)
 
 
-def read_safetensors(asked: _blocks.Asked) -> _blocks.Blocks:
+def read_tensors(asked: _blocks.Asked) -> _blocks.Blocks:
     """Read blocks of the one matrix in a file."""
     path, words = asked.path, asked.words
     package = _checks.package("safetensors", "io")
@@ -83,10 +76,9 @@ def read_safetensors(asked: _blocks.Asked) -> _blocks.Blocks:
         part = file.get_slice(matrices[0])
         kind = part.get_dtype()
         if kind not in _blocks.DTYPES:
-            do = "cast to one of these"
-            fail(str(path), f"dtype {kind}", "float16, float32 or float64", do)
-        metadata = file.metadata() or {}
-        if words is None and "words" in metadata:
+            expected = "float16, float32 or float64"
+            fail(str(path), f"dtype {kind}", expected, "cast to one of these")
+        if words is None and "words" in (metadata := file.metadata() or {}):
             words = json.loads(metadata["words"])
         dtype = np.dtype(_blocks.DTYPES[kind])
         yield from _by_rows(asked, words, shapes[matrices[0]], dtype, part.__getitem__)
@@ -112,7 +104,7 @@ def _array_blocks(asked: _blocks.Asked, words: Any, header: tuple, given: Any) -
             return given[rows]
         return _items(given, dtype, (rows.stop - rows.start) * shape[1]).reshape(-1, shape[1])
 
-    yield from _by_rows(asked, words, shape, dtype, take)
+    return _by_rows(asked, words, shape, dtype, take)
 
 
 def _by_rows(
@@ -170,7 +162,7 @@ def write_npy(file: Any, given: _blocks.Given) -> None:
     _write_rows(file, given)
 
 
-def write_safetensors(file: Any, given: _blocks.Given) -> None:
+def write_tensors(file: Any, given: _blocks.Given) -> None:
     """Write the length of a JSON text, that text, and the rows.
 
     The package's own writer wants the whole matrix, and lets nobody else read its files.

@@ -17,6 +17,7 @@ from jaxmeta.files import _blocks, _decimal
 __all__ = ["UNFIT", "read", "write"]
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_is_number = re.compile(_NUMBER.encode()).fullmatch
 UNFIT = rf"\n|\A[ \t]|[ \t]\Z|[ \t]{_NUMBER}\Z"  # where a word ends could not be told
 
 
@@ -70,11 +71,6 @@ def _header(path: Path, start: bytes, format: str | None) -> tuple[int, int, int
         do = "pass format= if this is not text"
         fail(first, shown, "a word and numbers, between spaces", do)
     return -1, columns, 0
-
-
-def _is_number(field: bytes) -> bool:
-    """Tell whether a field is a number in decimal notation."""
-    return re.fullmatch(_NUMBER, field.decode("latin-1"), re.ASCII) is not None
 
 
 def _where(path: Path, block: bytes, line: int, offset: int, i: int) -> str:

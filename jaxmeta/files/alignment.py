@@ -3,7 +3,6 @@ r"""`align` brings sources with different words to the same rows, and says how m
 Words come in the order of the first source, then those that are new in the second, and so on.
 """
 
-import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -82,7 +81,7 @@ def align(
     its rows, or what `predict_missing` predicts with `ridge`. `names` are for the table of coverage
     and for errors. `progress` is called with "align" and the fraction of the sources that are done,
     and with "predict" if there is something to predict. float16 becomes float32; if any source is
-    float64, all are, where JAX has it. Words must differ, and values be finite.
+    float64, all are, where JAX has it. A source names a word once, and its values are finite.
 
     Cost: $O(nK)$ and a dictionary of the words of each source; memory for the result and one source
     more. For "predict" see there.
@@ -105,8 +104,8 @@ def align(
     arrays: list[Array] = []
     for source, row in zip(sources, rows, strict=True):
         values = source.matrix[row].astype(dtype, copy=False)
-        mean = source.matrix.mean(axis=0, dtype=np.float64) if missing == "mean" else 0
-        values[row < 0] = mean
+        fill = source.matrix.mean(axis=0, dtype=np.float64) if missing == "mean" else 0
+        values[row < 0] = fill
         arrays.append(jnp.asarray(values))
         progress("align", len(arrays) / len(sources))
     given, has = tuple(arrays), jnp.asarray(present)
@@ -144,16 +143,15 @@ def common_rows(
     if vocabulary == "union":
         words = tuple(dict.fromkeys(itertools.chain.from_iterable(indices)))
     else:
-        common = (index.__contains__ for index in indices[1:])
-        words = tuple(functools.reduce(lambda found, has: filter(has, found), common, indices[0]))
+        common = set(indices[0]).intersection(*indices[1:])
+        words = tuple(filter(common.__contains__, indices[0]))
     if not words:
         pairs = zip(names, sources, strict=True)
         shown = (f"{name} has {', '.join(map(repr, x.words[:SHOWN]))}" for name, x in pairs)
         do = "lower-case the words if they differ in case, or pass vocabulary='union'"
         fail("sources", f"no word that all have ({'; '.join(shown)})", "at least one", do)
     none = itertools.repeat(-1)
-    rows = [np.fromiter(map(i.get, words, none), np.intp, len(words)) for i in indices]
-    return words, rows
+    return words, [np.fromiter(map(i.get, words, none), np.intp, len(words)) for i in indices]
 
 
 def predict_missing(

@@ -59,7 +59,7 @@ _FORMATS = {
     "npz": _Format((".npz",), _matrices.read_npz, _matrices.write_npz, r"[\n\0]", "without NUL"),
     "npy": _Format((".npy",), _matrices.read_npy, _matrices.write_npy, *_LIST),
     "safetensors": _Format(
-        (".safetensors",), _matrices.read_safetensors, _matrices.write_safetensors, *_LIST
+        (".safetensors",), _matrices.read_tensors, _matrices.write_tensors, *_LIST
     ),
 }
 _PACKED = (".gz", ".bz2", ".zip")
@@ -73,7 +73,7 @@ class Vectors(NamedTuple):
 
 
 class DuplicateWords(UserWarning):
-    """A file names words more than once. The first row of each was kept."""
+    """A file names words more than once: the first row of each is kept."""
 
 
 def read_vectors(
@@ -201,9 +201,9 @@ def _decoded(block: _blocks.Block, errors: str) -> list[str]:
         byte = f"byte {error.object[error.start]:#04x} at place {error.start}"
         do = "pass errors='backslashreplace' to keep it, or 'replace'"
         fail(block.where(place), f"{byte} of word {error.object!r}", "UTF-8", do)
-    if not all(words):
-        row = block.where(words.index(""))
-        fail(row, "an empty word", "a word in every row", "remove that row")
+    if "" in words:
+        where = block.where(words.index(""))
+        fail(where, "an empty word", "a word in every row", "remove that row")
     return words
 
 
@@ -222,10 +222,9 @@ def write_vectors(
     words, one on each line. Numbers are cast to `dtype` first; a .bin file refuses float64.
     `progress` is called with "vectors" and the fraction that is written.
     """
-    given = as_vectors(vectors)
-    dtype = given.matrix.dtype if dtype is None else dtype
-    columns, take = given.matrix.shape[1], lambda i, j: given.matrix[i:j]
-    write_rows(path, given.words, columns, take, dtype, format, words, progress)
+    own, matrix = as_vectors(vectors)
+    dtype, take = matrix.dtype if dtype is None else dtype, lambda i, j: matrix[i:j]
+    write_rows(path, own, matrix.shape[1], take, dtype, format, words, progress)
 
 
 def write_rows(
@@ -302,11 +301,10 @@ def as_vectors(source: Any) -> Vectors:
         if getattr(source, "weights", None) is not None:
             matrix = matrix * np.asarray(source.weights, matrix.dtype)[:, None]
     elif isinstance(source, Mapping):
-        words = tuple(source)
-        lengths = sorted({np.size(vector) for vector in source.values()})
+        words, matrix = source.keys(), list(map(np.asarray, source.values()))
+        lengths = sorted({np.size(vector) for vector in matrix})
         if len(lengths) > 1:
             fail("source", f"vectors of lengths {lengths}", "one length", "drop the others")
-        matrix = [np.asarray(vector) for vector in source.values()]
     elif isinstance(source, tuple) and len(source) == 2:
         words, matrix = source
     else:
@@ -337,7 +335,7 @@ def as_vectors(source: Any) -> Vectors:
 def to_gensim(vectors: Any) -> Any:
     """Make gensim's KeyedVectors of what `as_vectors` takes, in the same dtype."""
     package = _checks.package("gensim.models", "gensim")
-    given = as_vectors(vectors)
-    found = package.KeyedVectors(given.matrix.shape[1], dtype=given.matrix.dtype)
-    found.add_vectors(list(given.words), given.matrix)
+    words, matrix = as_vectors(vectors)
+    found = package.KeyedVectors(matrix.shape[1], dtype=matrix.dtype)
+    found.add_vectors(list(words), matrix)
     return found

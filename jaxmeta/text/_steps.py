@@ -5,7 +5,6 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import jax
@@ -25,7 +24,6 @@ from jaxmeta.text.counting import Counts, count_windows, from_arrays, symmetric_
 __all__ = ["Counting", "Steps", "contents", "vocabulary_of"]
 
 VERSION = 1  # of all steps: one more whenever a step gives other numbers than before
-
 RANKS = 16  # eigenpairs are computed by multiples of this, or all
 
 Arrays = dict[str, np.ndarray]
@@ -40,7 +38,7 @@ def contents(corpus: Corpus) -> str:
 
 def identity(function: Callable[..., Any]) -> str:
     """Name a function so that it is known again in another run."""
-    if isinstance(function, partial):
+    if isinstance(function, functools.partial):
         given = [repr(x) for x in function.args]
         given += [f"{name}={x!r}" for name, x in sorted(function.keywords.items())]
         return f"{identity(function.func)}({', '.join(given)})"
@@ -139,9 +137,8 @@ class Steps:
         counts = self.counting.whole if part == "whole" else self.counting.halves
         made = self.make(symmetric_window(getattr(counts, part), weights=self.weights))
         if not scipy.sparse.issparse(made):
-            do = "use log_count, shifted_pmi or ppmi"
-            got = f"a {type(made).__name__}"
-            _checks.fail(f"signal of {self.name}", got, "a SciPy sparse matrix", do, TypeError)
+            given = f"signal of {self.name}", f"a {type(made).__name__}", "a SciPy sparse matrix"
+            _checks.fail(*given, "use log_count, shifted_pmi or ppmi", TypeError)
         return made.astype(jnp.result_type(float))
 
     @functools.cached_property

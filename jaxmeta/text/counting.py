@@ -42,6 +42,7 @@ CHUNK = 2 << 20  # places counted at a time
 UNKNOWN, NOTHING = -1, -2
 
 Halves = Callable[[np.ndarray], np.ndarray]
+Split = Callable[[str], Halves]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class Counts:
 _PARTS = ("first", "second", "across")
 
 
-def random_blocks(seed: int, size: int = 1000) -> Callable[[str], Halves]:
+def random_blocks(seed: int, size: int = 1000) -> Split:
     """Split every file into blocks of `size` tokens; of each two, one at random goes to each half.
 
     So drift along the corpus falls on both. Coins depend on the seed and on the file's name.
@@ -91,11 +92,11 @@ def random_blocks(seed: int, size: int = 1000) -> Callable[[str], Halves]:
         def halves(positions: np.ndarray) -> np.ndarray:
             block = positions // size
             pair = block // 2
-            start, stop = pair[0], pair[-1] + 1
+            start = pair[0]
             rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
             # A coin is one step of the generator: those before `start` need not be tossed.
             rng.bit_generator.advance(int(start))  # type: ignore[attr-defined]
-            coins = rng.random(stop - start) < 0.5
+            coins = rng.random(pair[-1] + 1 - start) < 0.5
             return block % 2 ^ coins[pair - start]
 
         return halves
@@ -103,7 +104,7 @@ def random_blocks(seed: int, size: int = 1000) -> Callable[[str], Halves]:
     return halves_of
 
 
-def contiguous_halves(tokens: int) -> Callable[[str], Halves]:
+def contiguous_halves(tokens: int) -> Split:
     """Split a corpus of one file with `tokens` tokens in the middle, as the released code does."""
     _checks.integer("tokens", tokens, least=2)
     names: set[str] = set()
@@ -130,7 +131,7 @@ def count_windows(
     *,
     window: int = 5,
     unknown: str = "keep",
-    split: Callable[[str], Halves] | None = None,
+    split: Split | None = None,
     progress: Progress | None = None,
 ) -> Counts:
     r"""$D_d[a, b] = \#\{i : w_i = a, w_{i+d} = b\}$ for $d = 1, \ldots,$ `window`, in one pass.
@@ -155,7 +156,8 @@ def count_windows(
     _checks.one_of("unknown", unknown, ("keep", "skip"))
     size, parts = len(vocabulary.words), 1 if split is None else 3
     sums: list[list[csr_array]] = [[] for _ in range(window)]
-    for chunk in _chunks(_codes(corpus, vocabulary, window, unknown, split, progress), window):
+    texts = read_tokens(corpus, window, "counts", progress)
+    for chunk in _chunks(_codes(texts, vocabulary, unknown, split), window):
         for terms, pairs in zip(sums, _pairs(chunk, size, parts, window), strict=True):
             # Each term has at most half the entries of the one before it, so that a chunk is not
             # added to all that came before, and all terms are at most twice the first.
@@ -178,17 +180,12 @@ def count_windows(
 
 
 def _codes(
-    corpus: Corpus,
-    vocabulary: Vocabulary,
-    window: int,
-    unknown: str,
-    split: Callable[[str], Halves] | None,
-    progress: Progress | None,
+    texts: Iterable, vocabulary: Vocabulary, unknown: str, split: Split | None
 ) -> Iterator[np.ndarray]:
     """Number the word of each place; in the second half the size of the vocabulary is added."""
     index = {word: i for i, word in enumerate(vocabulary.words)} | {NO_WORD: NOTHING}
     found = False
-    for name, opening, tokens in read_tokens(corpus, window, "counts", progress):
+    for name, opening, tokens in texts:
         numbers = map(index.get, tokens, itertools.repeat(UNKNOWN))
         codes = np.fromiter(numbers, np.int32, len(tokens))
         if unknown == "skip":

@@ -93,25 +93,16 @@ def build_sources(
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[Source, ...]:
-    r"""Build source embeddings of one vocabulary, with noise, spectra, ranks and dimensionalities.
+    """Build source embeddings of one vocabulary, with noise, spectra, ranks and dimensionalities.
 
-    Parameters
-    ----------
-    size, min_count, join
-        Of the vocabulary: the most frequent words of at least `min_count` in each corpus, joined by
-        `intersection_vocabulary` or `union_vocabulary`.
-    window, weights, unknown
-        Of the counts: see `symmetric_window` and `count_windows`.
-    contiguous, seed
-        Halves of a corpus for the noise: random blocks by `seed`, as the paper has it, or its first
-        and second half, as its released code has it.
-    alpha, rule
-        The exponent of the embedding, and the name of one of `RULES` for its dimensionality.
-    tolerance
-        Of the eigenpairs: see `leading_eigenpairs`.
-    cache
-        A folder to keep each step in, under the settings that it depends on. A changed setting
-        repeats only what follows from it. Files are told apart by what they hold.
+    The vocabulary is the `size` most frequent words of at least `min_count` in each corpus, as
+    `join`ed by `intersection_vocabulary` or `union_vocabulary`. For `window`, `weights` and
+    `unknown` see `symmetric_window` and `count_windows`. The noise is that of random blocks by
+    `seed`, as the paper has it, or of `contiguous` halves, as its released code has it. `alpha` is
+    the exponent of the embedding, `rule` one of `RULES` for its dimensionality, and `tolerance`
+    that of `leading_eigenpairs`. In the folder `cache` each step is kept under the settings that it
+    depends on; a changed setting repeats only what follows from it. Files are told apart by what
+    they hold.
 
     Cost: reading each corpus twice, and for each source the cost of `leading_eigenpairs`.
     """
@@ -128,8 +119,7 @@ def build_sources(
     _checks.positive("tolerance", tolerance, "pass a relative residual, such as 1e-3")
     if cache is not None and Path(cache).is_file():
         _checks.fail("cache", f"{cache}, a file", "a folder", "choose another name")
-    store = Cache(None if cache is None else Path(cache))
-    say = progress or silent
+    store, say = Cache(None if cache is None else Path(cache)), progress or silent
     # Without a cache corpora need no name that lasts.
     key_of = (lambda corpus: str(id(corpus))) if cache is None else contents
     keys = [key_of(recipe.corpus) for recipe in recipes]
@@ -172,14 +162,13 @@ def _source(steps: Steps, alpha: float, rule: str) -> Source:
     while pairs is None or k > len(pairs.values):
         pairs = steps.eigenpairs(k)
         k = dimensions(pairs.spectrum)
-    magnitudes = jnp.asarray(np.abs(pairs.spectrum))
     return Source(
         name=steps.name,
         words=steps.counting.vocabulary.words,
         spectrum=Spectrum(fix_signs(pairs.vectors), jnp.abs(pairs.values)),
         eigenvalues=pairs.spectrum,
         sigma=steps.sigma,
-        rank=int(usvt_rank(magnitudes, sigma=steps.sigma, n=steps.n)),
+        rank=int(usvt_rank(jnp.asarray(np.abs(pairs.spectrum)), sigma=steps.sigma, n=steps.n)),
         k=k,
         alpha=alpha,
         residual=float(jnp.max(pairs.residuals)),

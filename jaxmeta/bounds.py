@@ -44,12 +44,10 @@ __all__ = [
 
 
 class Lemma1(NamedTuple):
-    """Both sides of Lemma 1, computed apart."""
+    """Both sides of Lemma 1: distance of the projectors, and from sines of principal angles."""
 
     left: Float[Array, ""]
-    """Distance of the two projectors."""
     right: Float[Array, ""]
-    """From the sines of the principal angles."""
 
 
 class BoundTerms(NamedTuple):
@@ -88,12 +86,11 @@ class BoundTerms(NamedTuple):
 
 
 class SourceOrder(NamedTuple):
-    """An order of the sources and the bound it gives."""
+    """An order of the sources and the tight bound it gives."""
 
     order: Int[Array, " N"]
     """Indices of the sources, first block first."""
     tight: Float[Array, ""]
-    """The tight bound in that order."""
 
 
 @jax.jit
@@ -101,11 +98,6 @@ def lemma1(x: Float[Array, "n k"], y: Float[Array, "n k"]) -> Lemma1:
     r"""Both sides of $\|XX^\top - YY^\top\|_F = \sqrt2\,\|X^\top Y_\perp\|_F$ (Lemma 1).
 
     `x` and `y` have orthonormal columns, as many of one as of the other. Cost: $O(nk^2)$.
-
-    >>> import jax.numpy as jnp
-    >>> x, y = jnp.eye(3)[:, :1], jnp.array([[0.6], [0.8], [0.0]])
-    >>> print(*(f"{side:.4f}" for side in lemma1(x, y)))
-    1.1314 1.1314
     """
     _checks.matrices(x=x, y=y)
     if x.shape != y.shape:
@@ -127,8 +119,7 @@ def bound_terms(
 
     `weights` are as in `concatenate`. `alpha` is the exponent of the ideal, and of every source
     unless `source_alphas` has one for each. A shorter ideal is padded with zeros, and should
-    descend. Cost: $O(n \sum_j k_j^2)$. Reference: `bollegala22`, Theorem 1 and its N-source
-    extension.
+    descend. Cost: $O(n \sum_j k_j^2)$. Reference: `bollegala22`.
 
     >>> import jax.numpy as jnp
     >>> ideal = Spectrum(jnp.eye(4), jnp.array([4.0, 3.0, 2.0, 1.0]))
@@ -136,23 +127,15 @@ def bound_terms(
     >>> print(f"bias {terms.bias:.3f}, magnitude {terms.magnitude[0]:.3f}, bound {terms.tight:.3f}")
     bias 2.236, magnitude 1.000, bound 3.236
     """
-    sizes = _check(ideal, sources)
-    bias, a, b = _strengths(ideal, sources, weights, alpha, source_alphas)
-    ends = np.cumsum(sizes)
-    terms = []
-    for j, (size, end, source) in enumerate(zip(sizes, ends, sources, strict=True)):
-        p = ideal.vectors[:, end - size : end]
-        p = jnp.pad(p, ((0, 0), (0, size - p.shape[1])))
-        cosines, rest = _overlap(p, source.vectors)
-        terms.append(
-            (
-                norm(a[j] - b[j]),
-                _telescoped(a[j], cosines, rest),
-                _distance(a[j], a[j], cosines, rest),
-                _distance(a[j], b[j], cosines, rest),
-            )
-        )
-    return BoundTerms(bias, *(jnp.stack(column) for column in zip(*terms, strict=True)))
+    sizes, bias, a, b = _strengths(ideal, sources, weights, alpha, source_alphas)
+    blocks = jnp.split(_leading(ideal, sum(sizes)), np.cumsum(sizes)[:-1], axis=1)
+
+    def terms(a, b, block, source):
+        overlap = _overlap(block, source.vectors)
+        distances = _telescoped(a, *overlap), _distance(a, a, *overlap), _distance(a, b, *overlap)
+        return norm(a - b), *distances
+
+    return BoundTerms(bias, *map(jnp.stack, zip(*map(terms, a, b, blocks, sources), strict=True)))
 
 
 @jax.jit
@@ -168,20 +151,10 @@ def best_order(
 
     The loss does not depend on the order; the bound does, as it decides on the block of each
     source. Cost: $O(nK^2)$, then $O(k^3)$ for each source and each of its $\le 2^{N-1}$ offsets.
-
-    >>> import jax.numpy as jnp
-    >>> ideal = Spectrum(jnp.eye(2), jnp.array([4.0, 3.0]))
-    >>> head, tail = (Spectrum(jnp.eye(2)[:, i : i + 1], ideal.values[i : i + 1]) for i in (0, 1))
-    >>> print(best_order(ideal, (tail, head), alpha=0.5).order)
-    [1 0]
     """
-    sizes = _check(ideal, sources)
+    sizes, bias, a, b = _strengths(ideal, sources, weights, alpha, source_alphas)
     _checks.integer("the number of sources", len(sizes), least=1, most=8, of="an exhaustive search")
-    bias, a, b = _strengths(ideal, sources, weights, alpha, source_alphas)
-    whole = jnp.concatenate(a)
-    p = ideal.vectors[:, : whole.shape[0]]
-    p = jnp.pad(p, ((0, 0), (0, whole.shape[0] - p.shape[1])))
-
+    whole, p = jnp.concatenate(a), _leading(ideal, sum(sizes))
     orders = np.array(list(itertools.permutations(range(len(sizes)))))
     ends = np.cumsum(np.array(sizes)[orders], axis=1)
     totals = jnp.zeros(len(orders), whole.dtype)
@@ -203,46 +176,50 @@ def select_sources(
     Each is set alone against the ideal's leading block; the variance is $\|PAP^\top - QAQ^\top\|_F
     / \|A\|_F$, 0 to $\sqrt2$. Cost: $O(n\sum_j k_j^2)$.
     """
-    sizes = _check(ideal, sources)
-    _checks.integer("count", count, least=1, most=len(sizes), of="sources")
-    variances = []
-    for size, source in zip(sizes, sources, strict=True):
+    _check(ideal, sources)
+    _checks.integer("count", count, least=1, most=len(sources), of="sources")
+
+    def variance(source):
         direction = bound_terms(ideal, (source,), alpha=alpha).direction_exact[0]
-        (values,) = split_by_source(ideal.values, sizes=(size,))
-        strength = norm(power(values, 2 * alpha))
-        variances.append(safe_ratio(direction, strength))
-    return jnp.argsort(jnp.stack(variances))[:count]
+        (values,) = split_by_source(ideal.values, sizes=source.values.shape)
+        return safe_ratio(direction, norm(power(values, 2 * alpha)))
+
+    return jnp.argsort(jnp.stack([variance(source) for source in sources]))[:count]
 
 
-def _check(ideal: Spectrum, sources: Sequence[Spectrum]) -> tuple[int, ...]:
-    """Check both, and return the sizes of the sources."""
+def _check(ideal: Spectrum, sources: Sequence[Spectrum]) -> None:
     check_spectrum("ideal", ideal)
     _checks.sources("sources", sources, Spectrum)
     for j, source in enumerate(sources):
         name = f"sources[{j}]"
         check_spectrum(name, source)
         _checks.same_rows(**{"ideal.vectors": ideal.vectors, f"{name}.vectors": source.vectors})
-    return tuple(source.values.shape[0] for source in sources)
 
 
 def _strengths(ideal, sources, weights, alpha, source_alphas):
-    """The bias, and per source the strengths a of its block of the ideal and b of its own."""
+    """The sizes, the bias, and per source the strengths a of its block and b of its own."""
+    _check(ideal, sources)
     sizes = tuple(source.values.shape[0] for source in sources)
     _checks.scalar("alpha", alpha)
     weights = [1.0] * len(sizes) if weights is None else weights
     source_alphas = [alpha] * len(sizes) if source_alphas is None else source_alphas
     _checks.numbers_per_source("weights", weights, sizes)
     _checks.numbers_per_source("source_alphas", source_alphas, [1] * len(sizes))
-    dtype = ideal.values.dtype
     strength = power(ideal.values, 2 * alpha)
-    b = []
-    for c, source, source_alpha in zip(weights, sources, source_alphas, strict=True):
-        c = jnp.asarray(c, dtype)
-        # Not c**2 times the rest: a large weight of a weak source would overflow.
-        b.append(c * (c * power(source.values, 2 * source_alpha)))
+    weights = [jnp.asarray(c, strength.dtype) for c in weights]
+    # Not c**2 times the rest: a large weight of a weak source would overflow.
+    b = [
+        c * (c * power(source.values, 2 * source_alpha))
+        for c, source, source_alpha in zip(weights, sources, source_alphas, strict=True)
+    ]
     beyond = strength[sum(sizes) :]
-    bias = norm(beyond) if beyond.size else jnp.zeros((), dtype)
-    return bias, split_by_source(strength, sizes=sizes), b
+    bias = norm(beyond) if beyond.size else jnp.zeros((), strength.dtype)
+    return sizes, bias, split_by_source(strength, sizes=sizes), b
+
+
+def _leading(ideal: Spectrum, width: int) -> Float[Array, "n K"]:
+    p = ideal.vectors[:, :width]
+    return jnp.pad(p, ((0, 0), (0, width - p.shape[1])))
 
 
 def _overlap(p: Float[Array, "n m"], q: Float[Array, "n k"]):
@@ -263,12 +240,7 @@ def _telescoped(a: Float[Array, " k"], cosines: Float[Array, "k k"], rest: Float
     return jnp.sum(steps * safe_sqrt(2 * outside))
 
 
-def _distance(
-    a: Float[Array, " k"],
-    b: Float[Array, " k"],
-    cosines: Float[Array, "k k"],
-    rest: Float[Array, "k k"],
-):
+def _distance(a: Array, b: Array, cosines: Float[Array, "k k"], rest: Float[Array, "k k"]):
     """Norm of P diag(a) P' - Q diag(b) Q': the part inside span(P), across, and outside."""
     scale = power_of_two(jnp.maximum(jnp.max(a), jnp.max(b)))
     a, b = a / scale, b / scale
@@ -279,15 +251,9 @@ def _distance(
     return scale * safe_sqrt(jnp.sum(inside**2) + 2 * jnp.sum(across) + jnp.sum(outside))
 
 
-def _block_at(
-    overlap: tuple[Float[Array, "k K"], Float[Array, "k k"]],
-    whole: Float[Array, " K"],
-    b: Float[Array, " k"],
-    start: Int[Array, ""],
-) -> Float[Array, ""]:
+def _block_at(overlap: tuple[Array, Array], whole: Array, b: Array, start: Array) -> Array:
     """The block term of a source that is set against the columns of the ideal from `start` on."""
-    cosines, rest = overlap
-    size = b.shape[0]
+    (cosines, rest), size = overlap, b.shape[0]
     a = lax.dynamic_slice_in_dim(whole, start, size)
     inside = lax.dynamic_slice_in_dim(cosines, start, size, axis=1)
     column = jnp.arange(cosines.shape[1])[None, :]

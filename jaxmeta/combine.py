@@ -61,11 +61,6 @@ def average(sources: Sources, *, present: Present | None = None) -> Float[Array,
 
     The mean for a word is over the sources that have it. It depends on the basis of each: see
     `principal_axes` and `rotated_average`. Cost: $O(nK)$. Reference: `coates18`.
-
-    >>> import jax.numpy as jnp
-    >>> print(average((jnp.array([[2.0], [4.0]]), jnp.array([[4.0, 6.0], [0.0, 2.0]]))))
-    [[3. 3.]
-     [2. 1.]]
     """
     sources = known(sources, present)
     width = max(source.shape[1] for source in sources)
@@ -73,8 +68,7 @@ def average(sources: Sources, *, present: Present | None = None) -> Float[Array,
     total = jnp.sum(jnp.stack(padded), axis=0)
     if present is None:
         return total / len(sources)
-    count = jnp.sum(present, axis=1, keepdims=True, dtype=total.dtype)
-    return total / jnp.maximum(count, 1)
+    return total / jnp.maximum(jnp.sum(present, axis=1, keepdims=True, dtype=total.dtype), 1)
 
 
 @jax.jit
@@ -83,11 +77,6 @@ def principal_axes(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
 
     The longest column is first, and the largest entry of each is positive. Nothing is centred, and
     no inner product changes. Cost: $O(nk^2)$.
-
-    >>> import jax.numpy as jnp
-    >>> print(principal_axes(jnp.array([[0.0, -1.0], [2.0, 0.0]])))
-    [[0. 1.]
-     [2. 0.]]
     """
     _checks.array("source", source, 2)
     return matmul(source, right_axes(source, source.shape[1]))
@@ -119,22 +108,15 @@ def rotate_onto(source: Float[Array, "n k"], reference: Float[Array, "n m"]) -> 
 
     No inner product changes if $k \le m$, so neither does the PIP loss of a concatenation, or a
     term of the bound (`theory/rotation.py`). Cost: $O(nkm)$. Reference: `schonemann66`.
-
-    >>> import jax.numpy as jnp
-    >>> e = jnp.array([[1.0, 0.0], [0.0, 2.0]])
-    >>> print(rotate_onto(e[:, ::-1], e).round(5))
-    [[1. 0.]
-     [0. 2.]]
     """
     _checks.matrices(source=source, reference=reference)
     return matmul(source, procrustes(source, reference))
 
 
 class RotatedAverage(NamedTuple):
-    """A mean of sources after rotation."""
+    """A mean of sources after rotation, in the basis of the widest."""
 
     embedding: Float[Array, "n m"]
-    """The mean, in the basis of the widest source."""
     rotations: tuple[Float[Array, "_ m"], ...]
     """One for each source, with orthonormal rows; that of the (first) widest is the identity."""
     change: Float[Array, ""]
@@ -153,23 +135,18 @@ def rotated_average(
     rotations onto the widest, each is turned onto the sum of the others, `steps` times; for more
     than two there may be local optima. Cost: $O(nK^2)$, and $O(K^2m)$ and $N$ SVDs of $k_j \times
     m$ matrices a step, $m$ the largest width. References: `gower75`, `jawanpuria20`, `he20`.
-
-    >>> import jax.numpy as jnp
-    >>> e = jnp.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
-    >>> print(f"{jnp.abs(rotated_average((e, -e[:, ::-1])).embedding - e).max():.3f}")
-    0.000
     """
     _checks.integer("steps", steps, least=1)
     sources = known(sources, present)
     widths = [source.shape[1] for source in sources]
     width, widest = max(widths), widths.index(max(widths))
+    eye = jnp.eye(width, dtype=sources[0].dtype)
     grams = [[matmul(e.T, f) for f in sources] for e in sources]
-    zeros = [jnp.zeros((k, width), sources[0].dtype) for k in widths]
 
     def pull(rotations, j):
         """The inner products of source j with the sum of the others, as they are rotated."""
         others = (matmul(grams[j][i], q) for i, q in enumerate(rotations) if i != j)
-        return sum(others, start=zeros[j])
+        return sum(others, start=jnp.zeros_like(eye, shape=(widths[j], width)))
 
     def turned(x):
         return procrustes(jnp.eye(x.shape[0], dtype=x.dtype), x)
@@ -182,15 +159,14 @@ def rotated_average(
             rotations = (*rotations[:j], turned(pull(rotations, j)), *rotations[j + 1 :])
         return rotations, agreement(rotations)
 
-    eye = jnp.eye(width, dtype=sources[0].dtype)
     start = tuple(eye if j == widest else turned(grams[j][widest]) for j, _ in enumerate(widths))
     rotations, agreements = lax.scan(step, start, length=steps)
-    last, before = agreements[-1], jnp.append(agreement(start), agreements)[-2]
+    before, last = jnp.append(agreement(start), agreements)[-2:]
     change = safe_ratio(last - before, last)
     # All rotations may be followed by one more: the one that leaves the widest source alone.
     back = rotations[widest].T
     rotations = tuple(eye if j == widest else matmul(q, back) for j, q in enumerate(rotations))
-    images = tuple(matmul(source, q) for source, q in zip(sources, rotations, strict=True))
+    images = tuple(map(matmul, sources, rotations))
     return RotatedAverage(average(images, present=present), rotations, change)
 
 

@@ -39,7 +39,6 @@ class SourceProfile(NamedTuple):
     name: str
     dimensions: int
     frobenius: float
-    """Norm of all entries."""
     row_norm: float
     """Mean length of a row."""
     row_spread: float
@@ -51,9 +50,8 @@ class SourceProfile(NamedTuple):
     singular_values: np.ndarray
     """Descending."""
     dimension_share: float
-    """Share of the dimensions of the result."""
     norm_share: float
-    """Share of its squared norm."""
+    """Share of the squared norm."""
     cosine_share: float
     """Share of the variance of its cosines; NaN if they do not vary."""
     equal_norm_share: float
@@ -61,13 +59,9 @@ class SourceProfile(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What each source does to a concatenation, and how far sources agree.
-
-    Rows and columns of the matrices are the sources, in their order, and the result last.
-    """
+    """What sources do to a concatenation: rows of matrices are the sources, and then the result."""
 
     words: int
-    """Number of words."""
     sources: tuple[SourceProfile, ...]
     result: SourceProfile
     cka: np.ndarray
@@ -75,9 +69,8 @@ class Diagnosis(NamedTuple):
     pip_distance: np.ndarray
     """PIP loss at equal norms of the PIP matrices, 0 to the square root of 2."""
     overlap: np.ndarray
-    """Mean squared cosine of the angles between leading subspaces, 0 to 1."""
+    """Mean squared cosine of the angles between leading subspaces of `k` dimensions, 0 to 1."""
     k: int
-    """Dimensions of these subspaces."""
     disagreements: tuple[tuple[str | int, float], ...]
     """The words (rows, if words were not given) of largest `disagreement`, with it; worst first."""
 
@@ -191,7 +184,7 @@ def diagnose(
     if words is not None and len(words) != n:
         _checks.fail("words", str(len(words)), str(n), "pass one for each row")
     parts = split_columns(whole, sources)
-    rows = np.stack([_row_norms(e) for e in (*parts, whole)]).astype(np.float64)
+    rows = np.stack([jax.jit(row_norms)(e) for e in (*parts, whole)]).astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(rows[-1]))
     if wrong.size:
         where = f"row {wrong[0]}" + ("" if words is None else f" ({words[wrong[0]]!r})")
@@ -222,15 +215,11 @@ def diagnose(
         measured = (length, row.mean(), row.std(), means[part] / (length or 1))
         spectrum = (float(ranks[part]) if length else 0.0, values[part, :size])
         profiles.append(SourceProfile(name, size, *measured, *spectrum, *shares[:, part]))
-    order = np.argsort(-np.nan_to_num(scores, nan=-np.inf), kind="stable")[:top]
-    order = order[~np.isnan(scores[order])]
-    worst = tuple((w if words is None else words[w], float(scores[w])) for w in map(int, order))
+    order = [int(w) for w in np.argsort(-scores, kind="stable")[:top] if not np.isnan(scores[w])]
+    worst = tuple((w if words is None else words[w], float(scores[w])) for w in order)
     progress("diagnose", 1.0)
     cka, distance, overlap = tables
     return Diagnosis(n, tuple(profiles[:-1]), profiles[-1], cka, distance, overlap, k, worst)
-
-
-_row_norms = jax.jit(row_norms)
 
 
 @jax.jit(static_argnames=("sizes", "k"))
@@ -275,11 +264,6 @@ def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Arr
 
     They add up to 1. The cosine of a row of zeros with another is taken to be 0. NaN for all
     sources if the cosines do not vary by more than rounding. Cost: $O(nK^2)$, one Gram matrix.
-
-    >>> import jax.numpy as jnp
-    >>> e = jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> print(*(f"{share:.2f}" for share in cosine_shares((e, e), (1.0, 2.0))))
-    0.20 0.80
     """
     whole = concatenate(sources, weights)
     n, eps = whole.shape[0], jnp.finfo(whole.dtype).eps
@@ -311,11 +295,6 @@ def disagreement(sources: Sources) -> Float[Array, " n"]:
     The correlation of $\cos_i(u, v)$ and $\cos_j(u, v)$ is over all *other* words $v$, and its mean
     is over all pairs of sources. NaN for a word with a row of zeros, or with the same cosine to all
     others, in any source. Cost: $O(nk_ik_j)$ for each pair of sources.
-
-    >>> import jax.numpy as jnp
-    >>> e = jnp.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
-    >>> print(abs(disagreement((e, 3 * e))).round(5))
-    [0. 0. 0.]
     """
     n = concatenate(sources).shape[0]  # which checks them
     if len(sources) < 2:
@@ -330,14 +309,13 @@ def disagreement(sources: Sources) -> Float[Array, " n"]:
         every = jnp.sum(matmul(b, matmul(d.T, f) / n) * c, axis=1)
         return every, every - own[i] * own[j] / max(n - 1, 1)
 
-    known, spread = jnp.full(n, True), []
-    for j in range(len(sources)):
-        every, others = covariance(j, j)
-        varies = others > 16 * eps * every + (64 * eps) ** 2
-        known = known & varies
-        spread.append(jnp.sqrt(jnp.where(varies, others, 1)))
+    every, others = map(
+        jnp.stack, zip(*(covariance(j, j) for j in range(len(sources))), strict=True)
+    )
+    varies = others > 16 * eps * every + (64 * eps) ** 2
+    spread = jnp.sqrt(jnp.where(varies, others, 1))
     correlations = [
         covariance(i, j)[1] / (spread[i] * spread[j])
         for i, j in itertools.combinations(range(len(sources)), 2)
     ]
-    return jnp.where(known, 1 - sum(correlations) / len(correlations), jnp.nan)
+    return jnp.where(jnp.all(varies, axis=0), 1 - sum(correlations) / len(correlations), jnp.nan)

@@ -41,7 +41,6 @@ class SimulatedCurve(NamedTuple):
     mean: Float[Array, " r"]
     """Root mean squared loss at k = 1, ..., r."""
     standard_error: Float[Array, " r"]
-    """Of the mean, from the spread of the draws."""
 
     @property
     def dimension(self) -> Int[Array, "..."]:
@@ -53,23 +52,13 @@ class SimulatedCurve(NamedTuple):
 def best_dimension(
     values: Float[Array, " r"], strengths: Float[Array, " r"], *, alpha: Scalar
 ) -> Int[Array, ""]:
-    r"""The $k \ge 1$ with the smallest predicted PIP loss, from estimated strengths. Cost: $O(r)$.
-
-    These may come from `spiked_strengths`, `ideal_strengths` or, at $\alpha = ½$, `rie_strengths`.
-    """
+    r"""The $k \ge 1$ with the smallest PIP loss predicted from strengths (see `jaxmeta.noise`)."""
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
     return 1 + jnp.argmin(loss_changes(values, strengths, alpha))
 
 
-def _check(values: Any, *, sigma: Any, n: int, alpha: Any) -> None:
-    _checks.descending("values", values)
-    _checks.not_negative("sigma", sigma)
-    _checks.integer("n", n, least=values.shape[0])
-    _checks.scalar("alpha", alpha)
-
-
-@checked(_check, static=("n",))
+@checked(_checks.noisy_descending, static=("n",))
 def select_dimension(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Int[Array, ""]:
@@ -86,7 +75,7 @@ def select_dimension(
     return best_dimension(values, strengths, alpha=alpha)
 
 
-@checked(_check, static=("n",))
+@checked(_checks.noisy_descending, static=("n",))
 def paper_dimension(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Int[Array, ""]:
@@ -99,14 +88,11 @@ def paper_dimension(
     return best_dimension(lifted, strengths, alpha=alpha)
 
 
-@checked(_check, static=("n",))
+@checked(_checks.noisy_descending, static=("n",))
 def paper_curve(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Float[Array, " r"]:
-    """PIP loss against $k$ by the paper's recipe (its Figures 2 to 4), in closed form.
-
-    `simulate_curve` of the thresholded values is the Monte Carlo that it stands for.
-    """
+    """PIP loss against $k$ by the paper's recipe (its Figures 2 to 4), in closed form."""
     ideal, lifted, strengths = _recipe(values, sigma, n, alpha)
     total = jnp.sum(power(ideal, 4 * alpha))
     return predicted_curve(lifted, strengths, alpha=alpha, total=total)
@@ -129,11 +115,6 @@ def predicted_curve(
 
     `total` is $\sum_l\lambda_l^{4\alpha}$ of the ideal: at $\alpha = ½$ that is $\|\tilde M\|_F^2 -
     n\tau^2$, else the sum of all `ideal_strengths` at $2\alpha$.
-
-    >>> import jax.numpy as jnp
-    >>> values = jnp.array([3.0, 2.0, 1.0])
-    >>> print(predicted_curve(values, values, alpha=0.5, total=14.0).round(3))
-    [2.236 1.    0.   ]
     """
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
@@ -141,13 +122,8 @@ def predicted_curve(
     return safe_sqrt(jnp.asarray(total, values.dtype) + loss_changes(values, strengths, alpha))
 
 
-def _check_simulation(
-    ideal_values: Any, *, key: Any, draws: int, depth: int = 10, **settings: Any
-) -> None:
-    del key
-    _check(ideal_values, **settings)
-    _checks.integer("draws", draws, least=2)
-    _checks.integer("depth", depth, least=1)
+def _check_simulation(ideal_values: Any, *, sigma: Any, n: int, alpha: Any, **_: Any) -> None:
+    _checks.noisy_descending(ideal_values, sigma=sigma, n=n, alpha=alpha)
 
 
 @checked(_check_simulation, static=("n", "draws", "depth"))
@@ -168,6 +144,8 @@ def simulate_curve(
     $\tau^2/\lambda^2$. With $r \cdot \text{depth} \ge n$ the law is exact. Cost: one SVD of
     $\min(n, r \cdot \text{depth})$ rows a draw.
     """
+    _checks.integer("draws", draws, least=2)
+    _checks.integer("depth", depth, least=1)
     ideal, r, dtype = ideal_values, ideal_values.shape[0], ideal_values.dtype
     strength = power(ideal, 2 * alpha)
 
@@ -218,12 +196,7 @@ Rule: TypeAlias = Callable[[Float[Array, " n"], Scalar, Scalar], Int[Array, ""]]
 
 
 def _of_values(choose: Callable[..., Array], eigenvalues: Array, sigma: Any, alpha: Any) -> Array:
-    values = jnp.abs(eigenvalues)
-    return choose(values, sigma=sigma, n=len(values), alpha=alpha)
-
-
-def _released(eigenvalues: Array, sigma: Any, alpha: Any) -> Array:
-    return RULES["paper"](eigenvalues, sigma, alpha) - 1
+    return choose(jnp.abs(eigenvalues), sigma=sigma, n=len(eigenvalues), alpha=alpha)
 
 
 def _rie(eigenvalues: Array, sigma: Any, alpha: Any) -> Array:
@@ -238,15 +211,13 @@ def _ideal(eigenvalues: Array, sigma: Any, alpha: Any) -> Array:
 
 RULES: dict[str, Rule] = {
     "paper": partial(_of_values, paper_dimension),
-    "released": _released,
+    "released": lambda values, sigma, alpha: RULES["paper"](values, sigma, alpha) - 1,
     "spiked": partial(_of_values, select_dimension),
     "rie": _rie,
     "ideal": _ideal,
 }
-"""How many dimensions to keep, by the name of the rule.
+"""How many dimensions to keep, by the name of the rule; `rie` is for alpha = ½ alone.
 
-`paper`: the recipe of section 4.1, in closed form; `released`: one less, as in the released code;
-`spiked`: `select_dimension`; `rie` (for alpha = ½) and `ideal`: the smallest loss predicted by
-`rie_strengths` and by `ideal_strengths`. The last three keep too much if sigma is too small, as it
-is from halves of a corpus in which many pairs are rare (`experiments/known_ideal.py`).
+`released` is one less than `paper`, as in the released code. The last three keep too much if sigma
+is too small, as from halves of a corpus with many rare pairs (`experiments/known_ideal.py`).
 """

@@ -66,22 +66,13 @@ def difference(first: Any, second: Any) -> tuple[Float[Array, " _"], int]:
     return jnp.asarray(stored if stored.size else np.zeros(1, stored.dtype)), count
 
 
-def _check(values: Any, *, sigma: Any, n: int, m: int | None = None, alpha: Any = 0.0) -> None:
-    _checks.array("values", values, 1)
-    _checks.not_negative("sigma", sigma)
-    for name, size in (("n", n), ("m", n if m is None else m)):
-        _checks.integer(name, size, least=values.shape[0])
-    _checks.scalar("alpha", alpha)
-
-
 def _scales(values: Array, sigma: Any, n: int, m: int | None) -> tuple[Array, Array]:
-    """The scales sigma sqrt n and sigma sqrt m."""
     sigma = jnp.asarray(sigma, values.dtype)
     sigma = jnp.where(sigma < 0, jnp.nan, sigma)
     return sigma * n**0.5, sigma * (n if m is None else m) ** 0.5
 
 
-@checked(_check, static=("n", "m"))
+@checked(_checks.noisy, static=("n", "m"))
 def usvt(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, m: int | None = None
 ) -> Float[Array, " r"]:
@@ -94,8 +85,7 @@ def usvt(
     >>> print(usvt(jnp.array([10.0, 5.0, 3.0]), sigma=0.5, n=16))
     [6. 1. 0.]
     """
-    edge = sum(_scales(values, sigma, n, m))
-    return jnp.maximum(values - edge, 0)
+    return jnp.maximum(values - sum(_scales(values, sigma, n, m)), 0)
 
 
 def usvt_rank(
@@ -109,11 +99,10 @@ def usvt_rank(
 def effective_rank(values: Float[Array, " r"]) -> Float[Array, ""]:
     r"""The number of equal values that would be as spread out, $(\sum\mu^2)^2 / \sum\mu^4$."""
     _checks.array("values", values, 1)
-    shares = values / norm(values)
-    return 1 / jnp.sum(shares**4)
+    return 1 / jnp.sum((values / norm(values)) ** 4)
 
 
-@checked(_check, static=("n", "m"))
+@checked(_checks.noisy, static=("n", "m"))
 def debias(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, m: int | None = None
 ) -> Float[Array, " r"]:
@@ -138,7 +127,7 @@ def debias(
     return jnp.where(jnp.isnan(values + top), jnp.nan, jnp.where(above, ideal, 0))
 
 
-@checked(lambda ideal_values, **settings: _check(ideal_values, **settings), static=("n", "m"))
+@checked(lambda ideal_values, **rest: _checks.noisy(ideal_values, **rest), static=("n", "m"))
 def spiked_overlap(
     ideal_values: Float[Array, " r"], *, sigma: Scalar, n: int, m: int | None = None
 ) -> Float[Array, " r"]:
@@ -157,7 +146,7 @@ def spiked_overlap(
     return jnp.where(jnp.isnan(ideal_values + least), jnp.nan, jnp.where(above, cosine, 0))
 
 
-@checked(_check, static=("n", "m"))
+@checked(_checks.noisy, static=("n", "m"))
 def spiked_strengths(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar, m: int | None = None
 ) -> Float[Array, " r"]:

@@ -16,12 +16,10 @@ __all__ = ["Minimum", "gradient_weights", "non_negative", "simplex"]
 
 
 class Minimum(NamedTuple):
-    """The best point of a descent."""
+    """The best point of a descent, in the form of the start, and the objective there."""
 
     parameters: PyTree[Float[Array, "..."]]
-    """Where the objective was lowest, in the form of the start."""
     value: Float[Array, ""]
-    """The objective there."""
     gradient_norm: Float[Array, ""]
     """How far a gradient step of length 1 goes from there after projection: 0 at a minimum."""
     history: Float[Array, " _"]
@@ -48,14 +46,10 @@ def gradient_weights(
     projection. Cost: `steps` + 1 evaluations of the objective and its gradient.
 
     >>> import jax.numpy as jnp, optax
-    >>> def loss(weights, wanted):
-    ...     return jnp.sum((weights - wanted) ** 2)
-    >>> found = gradient_weights(
-    ...     loss, jnp.ones(2), jnp.array([2.0, -1.0]),
-    ...     optimiser=optax.sgd(0.1), steps=100, project=non_negative,
-    ... )
-    >>> print(found.parameters.round(3), found.value.round(3))
-    [2. 0.] 1.0
+    >>> how = {"optimiser": optax.sgd(0.1), "steps": 100, "project": non_negative}
+    >>> found = gradient_weights(lambda x, y: jnp.sum((x - y) ** 2), jnp.ones(1), 2.0, **how)
+    >>> print(found.parameters.round(3))
+    [2.]
     """
     _checks.integer("steps", steps, least=1)
     allowed = project or (lambda parameters: parameters)
@@ -94,14 +88,7 @@ def non_negative(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array,
 
 
 def simplex(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
-    """The nearest parameters that are not negative and sum to one, array by array.
-
-    Unlike `jaxmeta.weights.sum_to_one` this shifts and cuts, so that small weights become zero.
-
-    >>> import jax.numpy as jnp
-    >>> print(simplex(jnp.array([1.0, 0.5, 0.0])))
-    [0.75 0.25 0.  ]
-    """
+    """The nearest parameters that are not negative and sum to one, array by array."""
     with _lenient():  # optax computes in the default precision, whatever that of x is
         nearest = optax.projections.projection_simplex
         return jax.tree.map(lambda x: nearest(x).astype(x.dtype), parameters)

@@ -15,13 +15,7 @@ __all__ = ["loss_changes", "pip_curve", "pip_loss", "pip_matrix"]
 
 @jax.jit
 def pip_matrix(e: Float[Array, "n k"]) -> Float[Array, "n n"]:
-    r"""All pairwise inner products, $\mathrm{PIP}(E) = EE^\top$ (Eq. 1). Cost: $O(n^2 k)$.
-
-    >>> import jax.numpy as jnp
-    >>> print(pip_matrix(jnp.array([[1.0, 2.0], [0.0, 1.0]])))
-    [[5. 2.]
-     [2. 1.]]
-    """
+    r"""All pairwise inner products, $\mathrm{PIP}(E) = EE^\top$ (Eq. 1). Cost: $O(n^2 k)$."""
     _checks.array("e", e, 2)
     return matmul(e, e.T)
 

@@ -24,10 +24,8 @@ def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
     _plot_shares(figure.add_subplot(grid[0, :2]), diagnosis.sources)
     _plot_spectra(figure.add_subplot(grid[0, 2]), parts)
     names = [part.name for part in parts]
-    alike, apart = (
-        "How alike they are: CKA (1 = the same)",
-        "How far apart: PIP distance at equal norms",
-    )
+    alike = "How alike they are: CKA (1 = the same)"
+    apart = "How far apart: PIP distance at equal norms"
     _plot_table(figure.add_subplot(grid[1, 0]), names, diagnosis.cka, 1.0, alike)
     _plot_table(figure.add_subplot(grid[1, 1]), names, diagnosis.pip_distance, 2**0.5, apart)
     _plot_words(figure.add_subplot(grid[1, 2]), diagnosis.disagreements)
@@ -47,8 +45,7 @@ def _plot_shares(axes: Any, sources: Sequence[SourceProfile]) -> None:
     for j, part in enumerate(sources):
         at = np.arange(4) + (j - (len(sources) - 1) / 2) * width
         label = f"{part.name}: rows of length {part.row_norm:.2f} ± {part.row_spread:.2f}"
-        shares = np.array(part[-4:])
-        colour = _COLOURS[j % len(_COLOURS)]
+        shares, colour = np.array(part[-4:]), _COLOURS[j % len(_COLOURS)]
         bars = axes.bar(at, np.nan_to_num(shares), 0.94 * width, color=colour, label=label)
         axes.bar_label(bars, [shown(x, "%") for x in shares], padding=2)
     labels = ("dimensions", "squared norm", "cosine variance", "cosine variance\nat equal norms")

@@ -1,10 +1,9 @@
 r"""Functions that make sources of unknown origin fit to be put side by side.
 
-`standardise` is a recipe that needs no labels and no corpus (`jaxmeta.weights.rank_weights` goes
-with it). Direction $i$ measures how related words are with variance $s_i^4$; if a share $\rho_i$ of
-that is not noise, squared singular values should be $\rho_i$. A source claims $\rho_i \propto
-s_i^2$, equal reliability would make them all one, and one file cannot say which is nearer to the
-truth: `balanced_exponent` loses least in the worse case. It is near ½ for vectors that people use.
+`standardise` is a recipe that needs no labels and no corpus. Direction $i$ measures how related
+words are with variance $s_i^4$; if a share $\rho_i$ of that is not noise, squared singular values
+should be $\rho_i$. A source claims $\rho_i \propto s_i^2$, equal reliability would make them all
+one, and one file cannot say which is nearer: `balanced_exponent` loses least in the worse case.
 """
 
 import jax
@@ -33,13 +32,7 @@ __all__ = [
 def centre_rows(
     source: Float[Array, "n k"], *, present: Bool[Array, " n"] | None = None
 ) -> Float[Array, "n k"]:
-    r"""$E - 1\bar e^\top$, rows less their mean; words that are not `present` get zeros.
-
-    >>> import jax.numpy as jnp
-    >>> print(centre_rows(jnp.array([[1.0], [3.0]])))
-    [[-1.]
-     [ 1.]]
-    """
+    r"""$E - 1\bar e^\top$, rows less their mean; words that are not `present` get zeros."""
     _checks.array("source", source, 2)
     if present is None:
         return source - jnp.mean(source, axis=0, keepdims=True)
@@ -73,34 +66,16 @@ def unit_spectral(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
 
 @jax.jit
 def spectrum_power(source: Float[Array, "n k"], *, exponent: Scalar) -> Float[Array, "n k"]:
-    r"""$US^p$ for $E = USV^\top$: every singular value to a power, on principal axes.
-
-    Directions of strength 0, up to rounding, stay 0. Cost: $O(nk^2)$. References: `caron01`,
-    `levy15`.
-
-    >>> import jax.numpy as jnp
-    >>> print(spectrum_power(jnp.array([[4.0, 0.0], [0.0, 9.0]]), exponent=0.5))
-    [[0. 2.]
-     [3. 0.]]
-    """
+    r"""$US^p$ for $E = USV^\top$, on principal axes. $O(nk^2)$. References: `caron01`, `levy15`."""
     _checks.array("source", source, 2)
     _checks.scalar("exponent", exponent)
     image = matmul(source, right_axes(source, source.shape[1]))
-    values = axis_lengths(image)
-    return image * power(values, jnp.asarray(exponent, source.dtype) - 1)[None, :]
+    return image * power(axis_lengths(image), jnp.asarray(exponent, source.dtype) - 1)[None, :]
 
 
 @jax.jit(static_argnames="count")
 def remove_leading(source: Float[Array, "n k"], *, count: int) -> Float[Array, "n k"]:
-    """Rows less their part along the `count` strongest directions. Cost: $O(nk^2)$.
-
-    Centre first. Reference: `mu18`.
-
-    >>> import jax.numpy as jnp
-    >>> print(jnp.abs(remove_leading(jnp.array([[4.0, 0.0], [0.0, 9.0]]), count=1)).round(3))
-    [[4. 0.]
-     [0. 0.]]
-    """
+    """Rows less their part along the `count` strongest directions. $O(nk^2)$. Reference: `mu18`."""
     _checks.array("source", source, 2)
     _checks.integer("count", count, least=1, most=source.shape[1], of="the source")
     axes = right_axes(source, count)
@@ -124,21 +99,15 @@ def standardise(
     if present is not None:
         _checks.present(present, source.shape[0])
         source = jnp.where(jnp.broadcast_to(present[:, None], source.shape), source, 0)
-    return unit_frobenius(
-        spectrum_power(centre_rows(unit_rows(source), present=present), exponent=0.5)
-    )
+    centred = centre_rows(unit_rows(source), present=present)
+    return unit_frobenius(spectrum_power(centred, exponent=0.5))
 
 
 @jax.jit
 def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
     """The $p$ for which $s^{2p}$ is at equal angles to $s^2$ and to a flat spectrum.
 
-    `values` $s$ are singular values; those of 0 count for nothing, and equal ones give 0.5. Cost:
-    60 bisections, $O(k)$.
-
-    >>> import jax.numpy as jnp
-    >>> print(f"{balanced_exponent(1 / jnp.arange(1.0, 100.0) ** 0.5):.2f}")
-    0.49
+    `values` $s$ are singular values; those of 0 count for nothing, and equal ones give 0.5.
     """
     _checks.array("values", values, 1)
     scaled = safe_ratio(values, jnp.max(values))

@@ -36,11 +36,8 @@ class Strengths(NamedTuple):
     """How far the density of the ideal is from its optimality conditions."""
 
 
-def _check(eigenvalues: Any, *, sigma: Any, alpha: Any = 0.0, size: int = 2, **_: Any) -> None:
-    _checks.array("eigenvalues", eigenvalues, 1)
+def _check(*_: Any, sigma: Any, **__: Any) -> None:
     _checks.positive("sigma", sigma)
-    _checks.scalar("alpha", alpha)
-    _checks.integer("size", size, least=2)
 
 
 @checked(_check)
@@ -56,6 +53,7 @@ def rotation_invariant(eigenvalues: Float[Array, " n"], *, sigma: Scalar) -> Flo
     >>> print(f"{rotation_invariant(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5)[0]:.3f}")
     8.832
     """
+    _checks.array("eigenvalues", eigenvalues, 1)
     sigma = jnp.asarray(sigma, eigenvalues.dtype)
     real, _ = _stieltjes(eigenvalues, eigenvalues, sigma)
     return eigenvalues - 2 * sigma**2 * eigenvalues.shape[0] * real
@@ -69,25 +67,12 @@ def rie_strengths(
 
     The PIP loss depends on $|M|$: the sign turns $\xi_i$, an estimate of $M$, into one of that. It
     is left out if the ideal is `positive`, without negative eigenvalues.
-
-    >>> import jax.numpy as jnp
-    >>> print(*rie_strengths(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5).round(3))
-    8.832 0.427 0.0 0.315
     """
     estimate = rotation_invariant(eigenvalues, sigma=sigma)
     return jnp.maximum(estimate if positive else jnp.sign(eigenvalues) * estimate, 0)
 
 
-def _check_rectangular(values: Any, *, sigma: Any, n: int, m: int) -> None:
-    _checks.array("values", values, 1)
-    _checks.positive("sigma", sigma)
-    if values.shape[0] != min(n, m):
-        expected = f"all {min(n, m)} singular values of a signal of shape {(n, m)}"
-        do = "use usvt or debias where only the leading ones are known"
-        _checks.fail("values", f"{values.shape[0]} of them", expected, do)
-
-
-@checked(_check_rectangular, static=("n", "m"))
+@checked(_check, static=("n", "m"))
 def rotation_invariant_rectangular(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, m: int
 ) -> Float[Array, " r"]:
@@ -97,6 +82,11 @@ def rotation_invariant_rectangular(
     s_i - i\sigma$; all $\min(n, m)$ singular values are needed. The PIP loss has $\tilde u_i$ on
     both sides, and depends on another number. Cost: $O(r^2)$. Reference: `benaych23`.
     """
+    _checks.array("values", values, 1)
+    if values.shape[0] != min(n, m):
+        expected = f"all {min(n, m)} singular values of a signal of shape {(n, m)}"
+        do = "use usvt or debias where only the leading ones are known"
+        _checks.fail("values", f"{values.shape[0]} of them", expected, do)
     sigma = jnp.asarray(sigma, values.dtype)
     real, _ = _stieltjes(values, jnp.concatenate([values, -values]), sigma)
     excess = sigma**2 * float(abs(m - n)) * safe_ratio(jnp.ones_like(values), values)
@@ -137,6 +127,9 @@ def ideal_strengths(
     Estimates are least reliable for $\alpha < ½$. Derivatives are good to some per cent; the
     residual has none. Cost: $O(n^2 + 40\,n\,\mathrm{size}^2)$. References: `bun16`, `ledoit11`.
     """
+    _checks.array("eigenvalues", eigenvalues, 1)
+    _checks.scalar("alpha", alpha)
+    _checks.integer("size", size, least=2)
     sigma = jnp.asarray(sigma, eigenvalues.dtype)
     n = eigenvalues.shape[0]
     variance = sigma**2 * n
@@ -163,11 +156,11 @@ def _candidates(own: Array, sigma: Array, size: int) -> Array:
     """Ideal eigenvalues to choose from: all that are isolated, one per sigma elsewhere, and 0."""
     ordered = jnp.sort(own)
     gaps = lax.stop_gradient(jnp.minimum(jnp.diff(ordered), sigma))
-    arc = jnp.concatenate([jnp.zeros(1, own.dtype), jnp.cumsum(gaps)])
+    arc = jnp.pad(jnp.cumsum(gaps), (1, 0))
     at = jnp.linspace(0, 1, size - 1, dtype=own.dtype) * arc[-1]
     right = jnp.clip(jnp.searchsorted(arc, at), 1, own.shape[0] - 1)
     nearest = jnp.where(at - arc[right - 1] < arc[right] - at, right - 1, right)
-    return jnp.concatenate([ordered[nearest], jnp.zeros(1, own.dtype)])
+    return jnp.pad(ordered[nearest], (0, 1))
 
 
 def _mixture(kernel: Array, floor: float, steps: int = 40) -> tuple[Array, Array]:
@@ -193,14 +186,7 @@ def _mixture(kernel: Array, floor: float, steps: int = 40) -> tuple[Array, Array
     return p, lax.stop_gradient(jnp.max(jnp.abs(p * slopes(p) - floor)))
 
 
-def _check_moments(eigenvalues: Any, *, n: int, trace: Any, square_norm: Any) -> None:
-    _checks.array("eigenvalues", eigenvalues, 1)
-    _checks.integer("n", n, least=eigenvalues.shape[0] + 1)
-    _checks.scalar("trace", trace)
-    _checks.scalar("square_norm", square_norm)
-
-
-@checked(_check_moments, static=("n",))
+@jax.jit(static_argnames="n")
 def complete_spectrum(
     eigenvalues: Float[Array, " r"], *, n: int, trace: Scalar, square_norm: Scalar
 ) -> Float[Array, " n"]:
@@ -212,6 +198,10 @@ def complete_spectrum(
     they are constants. This is good where the leading ones reach the edge of the noise. Cost:
     $O(n)$.
     """
+    _checks.array("eigenvalues", eigenvalues, 1)
+    _checks.integer("n", n, least=eigenvalues.shape[0] + 1)
+    _checks.scalar("trace", trace)
+    _checks.scalar("square_norm", square_norm)
     top = eigenvalues
     trace, square_norm = (jnp.asarray(x, top.dtype) for x in (trace, square_norm))
     rest = n - top.shape[0]
@@ -235,7 +225,7 @@ def complete_spectrum(
     deviation = jnp.sqrt(variance)
     low, high = lax.fori_loop(0, 60, halve, (deviation, 100 * (cut + deviation)))
     x, weight = density(jnp.sqrt(low * high))
-    mass = jnp.concatenate([jnp.zeros(1, top.dtype), jnp.cumsum((weight[1:] + weight[:-1]) / 2)])
+    mass = jnp.pad(jnp.cumsum((weight[1:] + weight[:-1]) / 2), (1, 0))
     quantiles = (jnp.arange(rest, dtype=top.dtype) + 0.5) / rest
     made_up = mean + jnp.interp(quantiles * mass[-1], mass, x)
     return jnp.concatenate([top, lax.stop_gradient(made_up)])

@@ -59,18 +59,16 @@ def decompose(
     """
     _checks.array("signal", signal, 2)
     n, m = signal.shape
-    if rank is not None:
-        _checks.integer("rank", rank, least=1, most=min(n, m), of="signal")
+    rank = min(n, m) if rank is None else rank
+    _checks.integer("rank", rank, least=1, most=min(n, m), of="signal")
     if symmetric and n != m:
         do = "pass symmetric=False for singular vectors of any matrix"
         _checks.fail("signal", f"shape {signal.shape}", "a square symmetric matrix", do)
-    rank = rank or min(n, m)
-    if _checks.is_sparse(signal):
-        if not symmetric:
-            expected = "a dense one with symmetric=False"
-            _checks.fail("signal", "a sparse matrix", expected, "pass signal.toarray()")
-        return _leading(signal, rank, tolerance)
-    if symmetric and not isinstance(signal, jax.core.Tracer) and iterates(n, rank):
+    sparse, traced = _checks.is_sparse(signal), isinstance(signal, jax.core.Tracer)
+    if sparse and not symmetric:
+        expected = "a dense one with symmetric=False"
+        _checks.fail("signal", "a sparse matrix", expected, "pass signal.toarray()")
+    if sparse or (symmetric and not traced and iterates(n, rank)):
         return _leading(signal, rank, tolerance)
     return _decompose(signal, rank, symmetric)
 
@@ -185,8 +183,8 @@ def split_by_source(
 def check_spectrum(name: str, spectrum: object) -> None:
     """Raise unless `spectrum` is a Spectrum with one value per vector."""
     if not isinstance(spectrum, Spectrum):
-        kind = type(spectrum).__name__
-        _checks.fail(name, f"a {kind}", "a Spectrum", "see spectrum_of and decompose", TypeError)
+        got = f"a {type(spectrum).__name__}"
+        _checks.fail(name, got, "a Spectrum", "see spectrum_of and decompose", TypeError)
     _checks.array(f"{name}.vectors", spectrum.vectors, 2)
     _checks.array(f"{name}.values", spectrum.values, 1)
     (n, vectors), values = spectrum.vectors.shape, spectrum.values.shape[0]

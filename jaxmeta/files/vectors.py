@@ -197,10 +197,10 @@ def _decoded(block: _blocks.Block, errors: str) -> list[str]:
     try:
         words = [w if isinstance(w, str) else w.decode("utf-8", errors) for w in block.words]
     except UnicodeDecodeError as error:
-        place = next(i for i, word in enumerate(block.words) if word == error.object)
+        where = block.where(list(block.words).index(error.object))
         byte = f"byte {error.object[error.start]:#04x} at place {error.start}"
         do = "pass errors='backslashreplace' to keep it, or 'replace'"
-        fail(block.where(place), f"{byte} of word {error.object!r}", "UTF-8", do)
+        fail(where, f"{byte} of word {error.object!r}", "UTF-8", do)
     if "" in words:
         where = block.where(words.index(""))
         fail(where, "an empty word", "a word in every row", "remove that row")

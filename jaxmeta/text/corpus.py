@@ -109,19 +109,14 @@ def build_vocabulary(
         found.update(tokens)
     frequent = {word: n for word, n in found.items() if n >= min_count}
     if not frequent:
-        expected = f"at most {max(found.values())}"
-        fail("min_count", str(min_count), expected, "no word occurs more often")
+        most = f"at most {max(found.values())}"
+        fail("min_count", str(min_count), most, "no word occurs more often")
     of = f"the corpus, of words that occur at least {min_count} times,"
     return _most_frequent(frequent, frequent, size, found.total(), of)
 
 
 def union_vocabulary(vocabularies: Sequence[Vocabulary], *, size: int | None = None) -> Vocabulary:
-    """Join words of any vocabulary, by the sum of relative frequencies, then by the alphabet.
-
-    >>> x = Vocabulary(("a", "b"), np.array([6, 4]), 10)
-    >>> union_vocabulary([x, Vocabulary(("b", "c"), np.array([60, 20]), 100)])
-    Vocabulary(words=('b', 'a', 'c'), counts=array([64,  6, 20]), tokens=110)
-    """
+    """Join words of any vocabulary, by the sum of relative frequencies, then by the alphabet."""
     return _joined(vocabularies, set.union, size, "the union")
 
 

@@ -71,7 +71,7 @@ class Counts:
             got = f"windows {len(self.across)} and {len(other.across)}"
             fail("counts", got, "the same", "count both corpora with one window")
         both = ((getattr(self, part), getattr(other, part)) for part in _PARTS)
-        return Counts(self.words, *(tuple(map(operator.add, x, y)) for x, y in both))
+        return Counts(self.words, *(tuple(map(operator.add, *pair)) for pair in both))
 
 
 _PARTS = ("first", "second", "across")
@@ -81,9 +81,6 @@ def random_blocks(seed: int, size: int = 1000) -> Split:
     """Split every file into blocks of `size` tokens; of each two, one at random goes to each half.
 
     So drift along the corpus falls on both. Coins depend on the seed and on the file's name.
-
-    >>> random_blocks(0, size=2)("text")(np.arange(12))
-    array([0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1])
     """
     _checks.integer("seed", seed, least=0)
     _checks.integer("size", size, least=1)
@@ -184,10 +181,9 @@ def _codes(
 ) -> Iterator[np.ndarray]:
     """Number the word of each place; in the second half the size of the vocabulary is added."""
     index = {word: i for i, word in enumerate(vocabulary.words)} | {NO_WORD: NOTHING}
-    found = False
+    found, unknowns = False, itertools.repeat(UNKNOWN)
     for name, opening, tokens in texts:
-        numbers = map(index.get, tokens, itertools.repeat(UNKNOWN))
-        codes = np.fromiter(numbers, np.int32, len(tokens))
+        codes = np.fromiter(map(index.get, tokens, unknowns), np.int32, len(tokens))
         if unknown == "skip":
             codes = codes[codes != UNKNOWN]
         found = found or bool((codes >= 0).any())
@@ -255,11 +251,7 @@ def _total(terms: Iterable[csr_array]) -> csr_array:
 def symmetric_window(
     offsets: Sequence[csr_array], *, weights: Sequence[float] | np.ndarray | None = None
 ) -> csr_array:
-    r"""$X = \sum_d w_d (D_d + D_d^\top)$, int64 without weights and float64 with them.
-
-    >>> print(*symmetric_window([csr_array(np.array([[0, 2], [1, 1]]))]).toarray())
-    [0 3] [3 2]
-    """
+    r"""$X = \sum_d w_d (D_d + D_d^\top)$, int64 without weights and float64 with them."""
     _checks.offsets(offsets)
     terms: Iterable[csr_array] = offsets
     if weights is not None:

@@ -89,9 +89,6 @@ def ppmi(counts: Counts, *, shift: Scalar = 1.0) -> Signal:
     r"""$M_{ij} = \max(\mathrm{PMI}_{ij} - \log\beta,\ 0)$, the positive PMI of LSA.
 
     The paper has no shift, $\beta = 1$. Entries of 0 are not stored in a sparse signal.
-
-    >>> print(*ppmi(scipy.sparse.csr_array([[3, 1], [1, 0]])).toarray().round(2))
-    [0.   0.22] [0.22 0.  ]
     """
     signal: Any = shifted_pmi(counts, shift=shift)
     if scipy.sparse.issparse(signal):

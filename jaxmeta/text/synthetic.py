@@ -37,9 +37,6 @@ def latent_model(n: int, *, rank: int, strength: float, seed: int) -> LatentMode
     So $v_a \cdot v_b$ has standard deviation `strength` for different words.
 
     Cost: $O(n^2 r)$.
-
-    >>> latent_model(3, rank=1, strength=0.0, seed=0).frequencies.round(3)
-    array([0.41 , 0.323, 0.266])
     """
     _checks.integer("n", n, least=2)
     _checks.integer("rank", rank, least=1, most=n, of="the vocabulary")

@@ -79,7 +79,7 @@ def analogy(
     questions. Each new `method` is compiled. Scores have the vectors' dtype, at least float32.
 
     The score of all questions, "Google", comes first; "Google: semantic" and "Google: syntactic"
-    follow if only some sections start with "gram", and then that of each, "Google: currency".
+    follow if only some sections start with "gram", then covered sections, as "Google: currency".
 
     Cost: $O(mnk + qn)$ for $q$ questions with $m$ words. Reference: `mikolov13`.
 
@@ -92,7 +92,7 @@ def analogy(
     words, matrix = as_vectors(vectors)
     index = index_words(words, vocabulary)
     places = {word: place for place, word in enumerate(index)}
-    found = [lookup(places, word) for question in questions.words for word in question]
+    found = [[lookup(places, word) for word in question] for question in questions.words]
     asked = np.array(found, np.int32).reshape(-1, 4)
     covered = (asked >= 0).all(axis=1)
     total, asked = len(asked), asked[covered]

@@ -55,12 +55,6 @@ def logistic_regression(
 
     Cost: $O(nk^2 + Lk^3)$, and $O(LMc\,k(n + k))$ for each of some 10 to 50 steps. References:
     `polak69`, `bach10`.
-
-    >>> import jax.numpy as jnp
-    >>> x, t = jnp.array([[0.0], [1.0], [2.0], [3.0]]), jnp.array([[0.0], [0.0], [1.0], [1.0]])
-    >>> fits = logistic_regression(x, t, jnp.ones((1, 4), bool), jnp.array([0.1, 1.0]))
-    >>> print(fits.weights[:, 0, 0, 0].round(2), fits.intercepts[:, 0, 0].round(2))
-    [1.51 0.38] [-2.26 -0.57]
     """
     _checks.array("features", features, 2)
     _checks.array("targets", targets, 2)
@@ -106,11 +100,11 @@ def logistic_regression(
         direction = jnp.where(steepest[:, None, None], -metric, direction)
         slope = _dot(gradient, direction)
         along = matmul(direction.reshape(-1, k + 1), x.T).reshape(scores.shape)
-        bend, spread = _curvature(chances, along, share)
-        bend = bend + _dot(penalty * direction, direction)
+        second, spread = _curvature(chances, along, share)
+        second = second + _dot(penalty * direction, direction)
         # The third derivative is at most the spread times the second (self-concordance), and so
         # this is the longest step that surely descends all the way. It becomes Newton's.
-        newton = jnp.where(bend > 0, safe_ratio(-slope, bend), 0)
+        newton = jnp.where(second > 0, safe_ratio(-slope, second), 0)
         length = jnp.where(spread > 0, safe_ratio(jnp.log1p(spread * newton), spread), newton)
         length = jnp.where(_norms(gradient, metric) > tolerance, length, 0)[:, None, None]
         w, scores = w + length * direction, scores + length * along
@@ -127,14 +121,9 @@ def logistic_regression(
     chances, gradient, metric = at(w, scores)
     start = (w, scores, chances, gradient, metric, -metric, jnp.asarray(0))
     w, _, _, gradient, metric, _, taken = lax.while_loop(unfinished, step, start)
-    weights = jnp.swapaxes(w[:, :, :k], 1, 2)
-    intercepts = w[:, :, k] - matmul(centre, weights)[:, 0]
-    return LogisticFits(
-        weights.reshape(*problems, k, c),
-        intercepts.reshape(*problems, c),
-        _norms(gradient, metric).reshape(problems),
-        taken,
-    )
+    weights = jnp.swapaxes(w[:, :, :k], 1, 2).reshape(*problems, k, c)
+    intercepts = w[:, :, k].reshape(*problems, c) - matmul(centre, weights)[:, :, 0]
+    return LogisticFits(weights, intercepts, _norms(gradient, metric).reshape(problems), taken)
 
 
 @jax.jit

@@ -74,10 +74,6 @@ def load(name: str, folder: str | Path | None = None, *, lower: bool = True) -> 
     With `lower`, tokens of sentences are put in lower case; words of pairs and analogies never are.
     All that can be scored is kept and in order, duplicate pairs and empty sentences too. The subset
     SMT of STS13 is left out: its sentences are not public.
-
-    >>> load("RG-65", "data")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    jaxmeta.evaluate.datasets.MissingData: data: got no similarity/EN-RG-65.txt, ...
     """
     _checks.one_of("name", name, DATASETS)
     data, folder = DATASETS[name], folder or os.environ.get("JAXMETA_DATA")
@@ -133,7 +129,6 @@ def _require(name: str, folder: Path) -> None:
 def _registered(
     *, reader: str, folder: str, files: dict[str, str], address: str | None = None, **others: str
 ) -> Dataset:
-    """Make a data set of its entry in the registry."""
     found = (
         DataFile(f"{folder}/{name}", sha256 or None, address and f"{address}/{name}")
         for name, sha256 in files.items()

@@ -14,6 +14,7 @@ import scipy.stats
 from jaxtyping import Bool, Float, Int, Real
 
 from jaxmeta import _checks
+from jaxmeta._checks import fail
 
 __all__ = [
     "MORE_WORDS",
@@ -89,15 +90,13 @@ def correlation_score(
     _checks.one_of("metric", metric, ("spearman", "pearson"))
     if len(items) < 3:
         do = f"{MORE_WORDS}, or leave it out"
-        _checks.fail(task, f"{len(items)} covered items", f"3 or more of the {total}", do)
+        fail(task, f"{len(items)} covered items", f"3 or more of the {total}", do)
     for name, numbers in (("predictions", items), ("gold scores", gold)):
         if not np.isfinite(numbers).all():
-            got = f"{name} with NaN or infinity"
-            _checks.fail(task, got, "finite numbers", "drop such vectors")
+            fail(task, f"{name} with NaN or infinity", "finite numbers", "drop such vectors")
         if (numbers == numbers[0]).all():
             got = f"{name} that are all {numbers[0]}"
-            do = "a correlation needs them: leave this data set out"
-            _checks.fail(task, got, "different ones", do)
+            fail(task, got, "different ones", "a correlation needs them: leave this data set out")
     function = scipy.stats.spearmanr if metric == "spearman" else scipy.stats.pearsonr
     value = float(np.clip(function(items, gold).statistic, -1, 1))
     low, high = correlation_interval(value, len(items))
@@ -107,7 +106,7 @@ def correlation_score(
 def accuracy_score(right: Bool[np.ndarray, " n"], *, task: str, total: int) -> Score:
     """Score an embedding by the share of items that it has right."""
     if not len(right):
-        _checks.fail(task, "0 covered items", f"1 or more of the {total}", MORE_WORDS)
+        fail(task, "0 covered items", f"1 or more of the {total}", MORE_WORDS)
     hits, n = int(right.sum()), len(right)
     return Score(task, "accuracy", hits / n, *proportion_interval(hits, n), n, total, right)
 
@@ -120,7 +119,7 @@ def correlation_interval(r: float, n: int) -> tuple[float, float]:
     """
     _checks.integer("n", n, least=0)
     if not -1 <= r <= 1:
-        _checks.fail("r", str(r), "a correlation, -1 to 1", "pass that of finite numbers")
+        fail("r", str(r), "a correlation, -1 to 1", "pass that of finite numbers")
     if n <= 3:
         return -1.0, 1.0
     if abs(r) == 1:
@@ -151,8 +150,7 @@ def fisher_test(first: Score, second: Score) -> float:
     """
     _same_items(first, second)
     if first.metric == "accuracy":
-        do = "see outside_interval or paired_bootstrap"
-        _checks.fail("metric", '"accuracy"', "a correlation", do)
+        fail("metric", '"accuracy"', "a correlation", "see outside_interval or paired_bootstrap")
     if first.value == second.value or first.covered <= 3:
         return 1.0
     if 1 in (abs(first.value), abs(second.value)):
@@ -165,11 +163,10 @@ def outside_interval(best: Score, second: Score) -> bool:
     """Tell whether the second best accuracy is outside the interval of the best (`bollegala22`)."""
     _same_items(best, second)
     if best.metric != "accuracy":
-        do = "see fisher_test or paired_bootstrap"
-        _checks.fail("metric", f'"{best.metric}"', '"accuracy"', do)
+        fail("metric", f'"{best.metric}"', '"accuracy"', "see fisher_test or paired_bootstrap")
     if second.value > best.value:
         expected = f"at least that of the second, {second.value}"
-        _checks.fail("best", f"value {best.value}", expected, "swap the two")
+        fail("best", f"value {best.value}", expected, "swap the two")
     return second.value < best.low
 
 
@@ -221,7 +218,7 @@ def paired_bootstrap(first: Score, second: Score, *, seed: int, draws: int = 10_
         differences = np.round(differences[np.isfinite(differences)], 12)
     if not len(differences):
         got = f"{draws} draws of equal numbers"
-        _checks.fail(first.task, got, "one with a correlation", "pass more draws, or more items")
+        fail(first.task, got, "one with a correlation", "pass more draws, or more items")
     low, high = np.quantile(differences, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     rarer = min(int((differences <= 0).sum()), int((differences >= 0).sum()))
     p = min(1.0, 2 * (1 + rarer) / (1 + len(differences)))
@@ -285,9 +282,9 @@ def _same_items(first: Score, second: Score) -> None:
         one, other = getattr(first, name), getattr(second, name)
         if one != other:
             do = "compare on the same items: pass vocabulary=common_words(...) for both"
-            _checks.fail(both, f"{name} {one!r} and {other!r}", "the same", do)
+            fail(both, f"{name} {one!r} and {other!r}", "the same", do)
     for name in ("gold", "parts"):
         one, other = (np.asarray(getattr(score, name)) for score in (first, second))
         if not np.array_equal(one, other):  # None is equal to None alone
             got = f"different {'gold scores' if name == 'gold' else 'subsets'}"
-            _checks.fail(both, got, "the same", "pass scores on the same items, in the same order")
+            fail(both, got, "the same", "pass scores on the same items, in the same order")

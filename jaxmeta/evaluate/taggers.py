@@ -1,9 +1,8 @@
 r"""Part-of-speech tagging shows how much vectors tell of the class of a word in its sentence.
 
 Sentences fill rows as long as the longest of them, and the state of the LSTM becomes 0 where one
-starts: one shape for all batches, one program, and hardly any padding. Each batch has a list of its
-words, which are multiplied by the input kernel once, however often they come. The key decides in
-which order the batches come in an epoch.
+starts: one shape for all batches, one program, and hardly any padding. The words of a batch are
+multiplied by the input kernel once, however often they come.
 """
 
 import math
@@ -45,9 +44,9 @@ def tagging(
     $$[i\ f\ g\ o] = x_tW + h_{t-1}R + b, \qquad
       c_t = \sigma(f)\,c_{t-1} + \sigma(i)\tanh g, \qquad h_t = \sigma(o)\tanh c_t,$$
 
-    with $u$ `units`, and a softmax of $h_tA + a$ over tags. Adam, whose `rate` falls in a line to
-    0, minimises the mean cross entropy over `epochs`, each with all sentences, in batches of
-    `batch` rows; `tune` trains the vectors too. `key` draws the first weights and the order.
+    has $u$ `units`, and $h_tA + a$ goes into a softmax over tags. Adam, whose `rate` falls in a
+    line to 0, minimises the mean cross entropy in `epochs` passes over batches of `batch` rows;
+    `tune` trains the vectors too. `key` draws the first weights and the order of the batches.
 
     Vectors, in their dtype or float32 for float16, are multiplied by one number: words in the text
     get root mean square length $\sqrt k$. Words without a vector share one, which is learnt from 0;
@@ -55,8 +54,8 @@ def tagging(
     stand, else in lower case. All test tokens are scored, `items` in order; `covered` counts those
     with a vector. A tag that the training part lacks is never right.
 
-    Cost of an epoch: $16ku$ flops for each word of each batch ($24ku$ with `tune`), and $24u^2$ for
-    each token. References: `hochreiter97`, `kingma15`.
+    Cost of an epoch: $16ku$ flops (with `tune` $24ku$) per word of a batch, $24u^2$ per token.
+    References: `hochreiter97`, `kingma15`.
 
     >>> import jax
     >>> text = TaggedText("toy", *[((("a", "D"), ("cat", "N")),)] * 2)

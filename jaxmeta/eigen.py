@@ -1,18 +1,10 @@
 r"""Leading eigenpairs of a large symmetric matrix that is only ever multiplied with.
 
-The last eigenvalues that are wanted of a signal are hard to find: they lie right above a bulk of
-noise, close together and of both signs. The method has two parts, both block Lanczos with full
-reorthogonalisation, so that nearly all work is in products of matrices:
-
-* **A survey** takes a few steps from a random block. It finds the largest eigenvalues, and by Gauss
-  quadrature the density of all others (`eigenvalue_density`).
-* **A filter** takes the level $a$ that 1.5 times as many eigenvalues exceed as are wanted, by the
-  density. The cubic Chebyshev polynomial $p(x) = 4(x/a)^3 - 3x/a$ keeps what is below $a$ within
-  $[-1, 1]$ and lifts what is above, signs kept. Lanczos on $p(A)$ needs about as many products as
-  on $A$, but less than half the basis, and orthogonalising costs the square of that. Eigenpairs
-  of the survey are left out: cubes of the largest eigenvalues would drown the others.
-
-The loop runs on the host, because it looks at residuals; each step is one compiled program.
+Both parts are block Lanczos with full reorthogonalisation. A *survey* of a few steps finds the
+largest eigenvalues, and the density of all others. A *filter* takes the level $a$ that 1.5 times
+as many eigenvalues exceed as are wanted. The Chebyshev polynomial $p(x) = 4(x/a)^3 - 3x/a$ keeps
+what is below within $[-1, 1]$ and lifts what is above, so that Lanczos on $p(A)$ needs less than
+half the basis that $A$ needs. The loop runs on the host, because it looks at residuals.
 """
 
 import math
@@ -101,13 +93,7 @@ class Eigenpairs(NamedTuple):
 
 
 def multiply_by(matrix: Any) -> Multiply:
-    """Multiplication by a dense array or a SciPy sparse matrix, on the device.
-
-    >>> import jax.numpy as jnp, scipy.sparse
-    >>> print(multiply_by(scipy.sparse.eye_array(2))(jnp.ones((2, 1))))
-    [[1.]
-     [1.]]
-    """
+    """Multiplication by a dense array or a SciPy sparse matrix, on the device."""
     if _checks.is_sparse(matrix):
         # Few need this import, and it takes half as long as that of JAX.
         from jax.experimental.sparse import BCSR
@@ -133,22 +119,19 @@ def leading_eigenpairs(
 ) -> Eigenpairs:
     r"""The `rank` eigenpairs of largest magnitude of the symmetric matrix behind `multiply`.
 
-    The loop ends when every pair has $\|Au - \lambda u\| \le \text{tolerance}\cdot|\lambda|$, or as
-    little as rounding allows, about $10\epsilon|\lambda_1|$. The error of a value is at most its
-    residual, and of second order in that where other values are far. `multiply` maps (n, b) arrays
-    of `dtype` (JAX's default, if None) to (n, b) arrays, as `multiply_by` does; `key` draws the
-    first block. Of an eigenvalue that repeats more than 32 times, some pairs may be missed.
+    Every pair has $\|Au - \lambda u\| \le \text{tolerance}\cdot|\lambda|$, or as little as rounding
+    allows, about $10\epsilon|\lambda_1|$. `multiply` maps (n, b) arrays of `dtype` (JAX's default,
+    if None) to such arrays, as `multiply_by` does; `key` draws the first block. Of an eigenvalue
+    that repeats more than 32 times, some pairs may be missed.
 
     Cost, deep in the bulk: about $8r$ columns of products, $20nr^2$ flops of orthogonalisation,
-    $6nr$ numbers of memory. For ranks of more than an eighth of $n$, or small $n$: a full
-    eigendecomposition. References: `golub77`, `zhou06`.
+    $6nr$ numbers of memory; a full eigendecomposition for $r > n/8$ or small $n$.
+    References: `golub77`, `zhou06`.
 
     >>> import jax, jax.numpy as jnp
     >>> diagonal = jnp.linspace(-2.0, 1.0, 5000) ** 3
-    >>> found = leading_eigenpairs(
-    ...     lambda x: diagonal[:, None] * x, n=5000, rank=3, key=jax.random.key(0)
-    ... )
-    >>> print(found.values.round(3))
+    >>> scale = lambda x: diagonal[:, None] * x
+    >>> print(leading_eigenpairs(scale, n=5000, rank=3, key=jax.random.key(0)).values.round(3))
     [-8.    -7.993 -7.986]
     """
     _checks.integer("n", n, least=1)
@@ -163,14 +146,13 @@ def leading_eigenpairs(
     products = krylov.filled
     floor = 10 * float(jnp.finfo(dtype).eps) * abs(ritz.values[0])
 
-    def good(values, residuals):
-        return residuals <= np.maximum(tolerance * np.abs(values), floor)
+    def goal(values):
+        return np.maximum(tolerance * np.abs(values), floor)
 
     def all_good(pairs):
-        size = np.abs(pairs.values)
-        return np.all(good(size, pairs.residuals * size))
+        return np.all(pairs.residuals * np.abs(pairs.values) <= goal(pairs.values))
 
-    settled = _leading(good(ritz.values, ritz.residuals))
+    settled = _leading(ritz.residuals <= goal(ritz.values))
     smallest = density.level(rank)
     # A found pair that is left out from here on must not show in the residuals of the others.
     precise = _leading(ritz.residuals <= max(0.1 * tolerance * smallest, floor))
@@ -222,10 +204,9 @@ def eigenvalue_density(
 ) -> Density:
     r"""The density of all eigenvalues of the symmetric matrix behind `multiply`, from 640 products.
 
-    Block Lanczos from random vectors is Gauss quadrature of the spectrum: the point $\theta_i$
-    stands for $\frac nb\|e_1^\top s_i\|^2$ eigenvalues, $s_i$ its vector in the Krylov basis and
-    $e_1$ the first block of that. A number $c$ of eigenvalues above some level is found with a
-    standard error of about $\sqrt{2c/32}$. Reference: `golub77`.
+    By Gauss quadrature the point $\theta_i$ stands for $\frac nb\|e_1^\top s_i\|^2$ eigenvalues,
+    $s_i$ its vector in the Krylov basis and $e_1$ the first block of that. A number $c$ of them
+    above some level has a standard error of about $\sqrt{2c/32}$. Reference: `golub77`.
     """
     _checks.integer("n", n, least=1)
     dtype = jnp.zeros((), dtype).dtype

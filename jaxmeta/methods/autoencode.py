@@ -1,34 +1,12 @@
 r"""Autoencoded meta-embeddings are codes from which every source can be read back.
 
-Each source $j$ has an encoder, one layer $h_j = \phi(\tilde s_jW_j + b_j)$, and a linear decoder
-$g_j$. Three methods differ in what is decoded, and in the meta-embedding $m$ of a word:
+Source $j$ has an encoder, one layer $h_j = \phi(\tilde s_jW_j + b_j)$, and a linear decoder $g_j$
+of its code $h_j$ (decoupled) or of the meta-embedding. In $\tilde s_j$ some entries of the row
+$s_j$ are 0: masking noise, drawn anew for every batch. With means over words and dimensions,
 
-| | | codes | $m$, before it gets length 1 | source $j$ is decoded from |
-|---|---|---|---|---|
-| `decoupled_autoencoder` | DAEME | $k_j$ units | $[h_1 \ldots h_N]$ | $h_j$ |
-| `concatenated_autoencoder` | CAEME | $k_j$ units | $[h_1 \ldots h_N]$ | $m$ |
-| `averaged_autoencoder` | AAEME | $k$ units each | $h_1 + \ldots + h_N$ | $m$ |
+$$\sum_j f_j\,\mathrm{mean}\,(s_j - g_j)^2 + c\sum_{i<j}\mathrm{mean}\,(h_i - h_j)^2$$
 
-All minimise squared errors, as means over the words of a batch and over dimensions,
-
-$$\sum_j f_j\,\mathrm{mean}\,(s_j - g_j)^2 + c\sum_{i<j}\mathrm{mean}\,(h_i - h_j)^2,$$
-
-and only the decoupled method has the second part, which draws the first $\min(k_i, k_j)$ units of
-two codes together. Rows $s_j$ have length 1. Encoders see $\tilde s_j$, in which some entries are 0
-(masking noise, drawn anew for every batch), and have to fill them in.
-
-Training is by Adam on batches that are shuffled for every epoch; words that fill no batch are left
-out of that epoch. The rate of step $t$ is $0.99^{t/50}$ of the first one, so all steps together
-are worth 4,975 at full rate: at 20,000 words 32 epochs, and little happens after 100. The
-parameters after the epoch with the lowest mean loss are kept, and encode the rows without noise.
-It is not `jaxmeta.minimise` that trains, as every step has a batch and noise of its own.
-
-With `present`, a word that a source lacks enters as zeros, whatever its row holds, and its errors
-and couplings with that source do not count.
-
-Cost of an epoch: $4n$ flops for each weight of the encoders, of which there are $\sum_j k_j^2$
-(averaged: $kK$, $K = \sum_j k_j$), and $6n$ for each of the decoders, $\sum_j k_j^2$ (decoupled),
-$K^2$ (concatenated) or $kK$ (averaged).
+is minimised; the second part, on the first $\min(k_i, k_j)$ units, is the decoupled method's alone.
 """
 
 import dataclasses
@@ -65,12 +43,10 @@ Activation = Callable[[Array], Array]
 
 
 class Layer(NamedTuple):
-    r"""The map $x \mapsto xW + b$."""
+    r"""The map $x \mapsto xW + b$, with the kernel $W$ and the bias $b$."""
 
     kernel: Float[Array, "k m"]
-    """$W$."""
     bias: Float[Array, " m"]
-    """$b$."""
 
     def __call__(self, x: Float[Array, "n k"]) -> Float[Array, "n m"]:
         """The layer, applied to rows."""
@@ -81,9 +57,9 @@ class Training(NamedTuple):
     """Settings say how an autoencoder is trained; for how long is said by `epochs`."""
 
     batch: int = 128
-    """How many words a step sees, or all, if there are fewer."""
+    """How many words a step of Adam sees, or all, if there are fewer."""
     rate: Scalar = 1e-3
-    """The rate of the first step."""
+    """The first rate; that of step $t$ is $0.99^{t/50}$ of it, 4,975 full steps in all."""
     noise: float = 0.05
     """The share of entries set to 0: of each row `int(noise * k_j)`, drawn with replacement."""
     factors: Numbers | None = None
@@ -124,14 +100,11 @@ class _Wiring(NamedTuple):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Autoencoder:
-    """Trained layers are a pytree of arrays, which knows its method."""
+    """Trained layers, one pair for each source, are a pytree of arrays, which knows its method."""
 
     encoders: tuple[Layer, ...]
-    """One for each source."""
     decoders: tuple[Layer, ...]
-    """One for each source."""
     wiring: _Wiring = dataclasses.field(metadata={"static": True})
-    """The method and its activation."""
 
 
 class Autoencoded(NamedTuple):
@@ -162,23 +135,13 @@ def decoupled_autoencoder(
 ) -> Autoencoded:
     r"""DAEME: every source has an autoencoder of its own, and codes are drawn together.
 
-    Parameters
-    ----------
-    sources
-        Arrays of shape $(n, k_j)$, rows for the same words, of one dtype.
-    key
-        Draws the first weights, the order of the words and the noise.
-    present
-        Whether source $j$ has word $w$; None, if all do.
-    epochs
-        How often every word is seen.
-    coupling
-        $c$ of the loss.
-    training
-        All else: see `Training`.
-    progress
-        See `jaxmeta.progress`; called after every epoch.
+    The meta-embedding is $[h_1 \ldots h_N]$, rows of length 1. `key` draws weights, order and
+    noise. Batches are shuffled for each of the `epochs`, and words that fill none are left out of
+    it. The parameters after the epoch with the lowest mean loss are kept. A word that a source
+    lacks enters as zeros, and its errors and couplings with that source do not count. `coupling`
+    is $c$; sources have one dtype.
 
+    Cost of an epoch: $4n$ flops for each weight of the encoders, $6n$ of the decoders.
     Reference: `bao18`.
 
     >>> import jax
@@ -201,9 +164,9 @@ def concatenated_autoencoder(
     training: Training = USUAL,
     progress: Progress | None = None,
 ) -> Autoencoded:
-    r"""CAEME: every source is decoded from the concatenation of all codes.
+    """CAEME: every source is decoded from the concatenation of all codes, the meta-embedding.
 
-    Arguments as of `decoupled_autoencoder`. Reference: `bao18`.
+    All else is as in `decoupled_autoencoder`. Reference: `bao18`.
     """
     return _train(sources, key, present, epochs, training, progress)
 
@@ -218,11 +181,10 @@ def averaged_autoencoder(
     training: Training = USUAL,
     progress: Progress | None = None,
 ) -> Autoencoded:
-    r"""AAEME: codes of `k` units each, and every source is decoded from their sum.
+    r"""AAEME: codes have `k` units each; their sum is the meta-embedding, and decodes every source.
 
-    With length 1 the sum is the mean. Linear, without noise and lengths, it finds what PCA finds in
-    $[s_1/\sqrt{k_1} \ldots s_N/\sqrt{k_N}]$. Arguments as of `decoupled_autoencoder`.
-
+    Linear, without noise and lengths, it finds what PCA finds in
+    $[s_1/\sqrt{k_1} \ldots s_N/\sqrt{k_N}]$. All else is as in `decoupled_autoencoder`.
     Reference: `bao18`.
     """
     _checks.integer("k", k, least=1)
@@ -233,18 +195,15 @@ def averaged_autoencoder(
 def autoencoded_rows(
     parameters: Autoencoder, sources: Sources, *, present: Present | None = None
 ) -> Float[Array, "n m"]:
-    r"""The meta-embedding of rows, seen in training or not, by trained `parameters`.
-
-    Cost: $2n$ flops for each weight of the encoders.
-    """
+    """The meta-embedding of rows, seen in training or not, by trained `parameters`."""
     sizes = _check(sources, present)
     _checks.count("sources", sources, len(parameters.encoders))
     for j, (size, layer) in enumerate(zip(sizes, parameters.encoders, strict=True)):
         if size != layer.kernel.shape[0]:
             do = "pass the sources in the order of the training"
             _checks.fail(f"sources[{j}]", f"{size} columns", str(layer.kernel.shape[0]), do)
-    wiring = parameters.wiring
-    return wiring.join(_codes(parameters, _inputs(sources, present, wiring.normalise)))
+    inputs = _inputs(sources, present, parameters.wiring.normalise)
+    return parameters.wiring.join(_codes(parameters, inputs))
 
 
 def _check(sources: Any, present: Any) -> tuple[int, ...]:
@@ -261,14 +220,14 @@ def _check(sources: Any, present: Any) -> tuple[int, ...]:
 
 
 def _inputs(sources: Sequence[Array], present: Array | None, normalise: bool) -> tuple[Array, ...]:
-    """Give rows zeros for words that are not there, and length 1 if so wished."""
+    """Rows, zeros for words that are not there, of length 1 if so wished."""
     sources = known(sources, present)
     return tuple(map(jax.vmap(unit), sources)) if normalise else sources
 
 
 def _codes(parameters: Autoencoder, inputs: Sequence[Array]) -> list[Array]:
-    activation, layers = parameters.wiring.activation, parameters.encoders
-    return [activation(layer(x)) for layer, x in zip(layers, inputs, strict=True)]
+    phi = parameters.wiring.activation
+    return [phi(layer(x)) for layer, x in zip(parameters.encoders, inputs, strict=True)]
 
 
 def _loss(parameters, noisy, clean, present, factors, coupling):
@@ -310,15 +269,14 @@ def _train(sources, key, present, epochs, training, progress, coupling=0.0, **ki
     _checks.scalar("coupling", coupling)
     if not 0 <= noise <= 1:
         _checks.fail("noise", str(noise), "0 to 1", "pass the share of entries to mask")
-    static = {
-        "batch": min(batch, sources[0].shape[0]),
-        "masked": tuple(int(noise * size) for size in sizes),
-    }
+    batch = min(batch, sources[0].shape[0])
+    masked = tuple(int(noise * size) for size in sizes)
     wiring = _Wiring(activation, normalise, **kind)
     data, state = _start(key, tuple(sources), present, wiring=wiring)
+    numbers = factors, coupling, rate
     history = []
     for epoch in range(1, epochs + 1):
-        state, loss = _epoch(state, data, (factors, coupling, rate), key, epoch, **static)
+        state, loss = _epoch(state, data, numbers, key, epoch, batch=batch, masked=masked)
         history.append(np.asarray(loss))
         (progress or silent)("autoencoder", epoch / epochs)
     embedding = autoencoded_rows(state.best, tuple(sources), present=present)
@@ -328,7 +286,7 @@ def _train(sources, key, present, epochs, training, progress, coupling=0.0, **ki
 
 @jax.jit(static_argnames="wiring")
 def _start(key, sources, present, *, wiring):
-    """Return all inputs side by side, who has which word, and the state before the first step."""
+    """Inputs side by side, who has which word, and the state before the first step."""
     inputs = _inputs(sources, present, wiring.normalise)
     if present is None:
         present = jnp.ones((inputs[0].shape[0], len(inputs)), bool)
@@ -360,8 +318,7 @@ def _epoch(state, data, numbers, key, epoch, *, batch, masked):
     masks = _masks(noise_key, order.shape, sizes, masked)
 
     def step(carry, drawn):
-        parameters, adam = carry
-        rows, columns = drawn
+        (parameters, adam), (rows, columns) = carry, drawn
         clean = inputs[rows]
         noisy = clean.at[jnp.arange(batch)[:, None], columns].set(0)
         noisy, clean = (jnp.split(x, np.cumsum(sizes)[:-1], axis=1) for x in (noisy, clean))

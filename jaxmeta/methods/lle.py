@@ -1,26 +1,14 @@
 r"""Locally linear meta-embedding keeps how the neighbours of a word make it up.
 
-A word is written as a weighted sum of its neighbours, with *one* set of weights for all sources.
-Then words get new vectors, which the same weights make up of each other as well as can be. Sources
-need not agree on coordinates, nor on dimensions: only neighbours and weights matter.
-
 1. `nearest_neighbours`: $N_j(v)$, the $m$ words nearest to $v$ in source $j$.
-2. `reconstruction_weights`: the $w_v$ with $s_j(v) \approx \sum_{u \in N_j(v)} w_{vu}s_j(u)$ in all
-   sources at once, scaled to sum to one.
+2. `reconstruction_weights`: *one* set $w_v$ with $s_j(v) \approx \sum_{u \in N_j(v)} w_{vu}s_j(u)$.
 3. `reconstruction_matrix`: $W'_{vu} = w_{vu}\,\#\{j : u \in N_j(v)\}$, sparse.
-4. `best_reconstructed`: the orthonormal $P$ with the smallest $\|P - W'P\|_F$, that is the last
-   eigenvectors of $Q = (I - W')^\top(I - W')$, which is never formed.
+4. `best_reconstructed`: the orthonormal $P$ with the smallest $\|P - W'P\|_F$.
 
-`locally_linear` does all four. With more neighbours than dimensions there are many perfect weights;
-here they are those that gradient descent from uniform ones tends to, with a ridge. They are scaled
-to sum to one only afterwards: in the constrained form of the classic method neither a shift of a
-source nor a sum near zero matters, and here both do. No array is $n \times n$ but for small $n$.
-
-Neighbours and eigenvectors have no useful derivatives; weights have, given neighbours.
-Reference: `bollegala18`.
+`locally_linear` does all four. Only weights have useful derivatives, given neighbours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -65,14 +53,13 @@ def locally_linear(
 ) -> LocallyLinear:
     r"""The $k$-dimensional locally linear meta-embedding of the sources.
 
-    The published setting is 2,000 `neighbours` and $k = 200$. Sources are taken as they are, and
-    weights depend on their lengths and their means. A word that is in no source is an error; one
-    that some sources lack is made up by the others. For `normalised` see `reconstruction_matrix`,
-    for `tolerance` and `key` see `best_reconstructed`.
+    The published setting is 2,000 `neighbours` and $k = 200$. Lengths and means of the sources
+    matter, and are taken as they are. A word that some sources lack is made up by the others, and
+    one that all lack is an error. For `normalised` see `reconstruction_matrix`, for `tolerance`
+    and `key` `best_reconstructed`.
 
-    Cost: that of the steps, whose loops are on the host; in memory $2nNm$ numbers and indices. For
-    20,000 words, $k = 200$ and two processor cores: 3.5 minutes with 200 neighbours in two sources
-    of 400 dimensions in all. With 2,000 in three of 976, weights alone take 12.
+    Cost: that of the steps; loops run on the host, and $2nNm$ numbers and indices are kept. 20,000
+    words, $k = 200$ and 200 neighbours in two sources take 3.5 minutes on two processor cores.
     Reference: `bollegala18`.
 
     >>> import jax, jax.numpy as jnp
@@ -138,19 +125,10 @@ def nearest_neighbours(
 ) -> Int[Array, "n neighbours"]:
     r"""The words nearest to each word, by Euclidean distance, the nearest first.
 
-    No word is its own neighbour, not even among equal ones. Of words at the same distance the first
-    come first, up to rounding: squared distances have an error of about $\epsilon$ times the
-    largest squared norm after centring. Words that are not `present` have the neighbours -1, and
-    are nobody's.
-
-    Cost: $2n^2k$ flops in products, and a selection out of each row, which takes about as long at
-    $m = 2000$. Memory: some hundred rows of $n$ numbers at a time.
-
-    >>> import jax.numpy as jnp
-    >>> print(nearest_neighbours(jnp.array([[0.0], [1.0], [3.0]]), neighbours=2))
-    [[1 2]
-     [0 2]
-     [1 0]]
+    No word is its own neighbour. Of words at the same distance the first come first, up to an error
+    of about $\epsilon$ times the largest squared norm after centring. Words that are not `present`
+    have the neighbours -1, and are nobody's. Cost: $2n^2k$ flops in products, and a selection out
+    of each row; memory: some hundred rows of $n$ numbers.
     """
     _checks.array("source", source, 2)
     n = source.shape[0]
@@ -171,49 +149,29 @@ def nearest_neighbours(
         nearness, found = lax.top_k(jnp.where(others, nearness, -jnp.inf), neighbours)
         return jnp.where(present[word] & (nearness != -jnp.inf), found, -1)
 
-    return _by_blocks(of, jnp.arange(n), 3 * n * source.dtype.itemsize, most=256)
-
-
-def _by_blocks(function: Callable[..., Array], words: Any, size: int, most: int) -> Array:
-    """Map the function over words, as many at a time as fit, if one takes `size` bytes."""
-    return lax.map(function, words, batch_size=max(1, min(most, WORKSPACE // size)))
+    batch = max(1, min(256, WORKSPACE // (3 * n * source.dtype.itemsize)))
+    return lax.map(of, jnp.arange(n), batch_size=batch)
 
 
 @jax.jit
 def reconstruction_weights(
-    sources: Sources,
-    neighbours: Sequence[Int[Array, "n _"]],
-    *,
-    ridge: Scalar = 1e-3,
+    sources: Sources, neighbours: Sequence[Int[Array, "n _"]], *, ridge: Scalar = 1e-3
 ) -> tuple[Float[Array, "n _"], ...]:
     r"""Weights that make up each word from its neighbours in all sources at once.
 
-    `neighbours[j]` holds the words $N_j(v)$ as `nearest_neighbours` finds them, -1 for none, and
-    entry $j$ of the result the weight of each. A word that is a neighbour in several sources has
-    the same weight in all. With $m_v$ neighbours in all, $Z$ the $K \times m_v$ matrix with
-    $s_j(u)$ in block $j$ of column $u$ if $u \in N_j(v)$ and 0 if not, $t = (s_1(v), \ldots)$ and
-    $w_0$ uniform,
+    `neighbours[j]` are the words $N_j(v)$ of `nearest_neighbours`, and entry $j$ of the result the
+    weight of each. With $Z$ the $K \times m_v$ matrix with $s_j(u)$ in block $j$ of column $u$ if
+    $u \in N_j(v)$ and 0 if not, $t = (s_1(v), \ldots)$, and $w_0$ uniform on all $m_v$ neighbours,
 
     $$w_v \propto w_0 + Z^\top(ZZ^\top + rI)^{-1}(t - Zw_0), \qquad
       r = \text{ridge}\cdot\mathrm{tr}(ZZ^\top)/K,$$
 
-    is scaled to sum to one over these words, unless the sum vanishes. Sources that lack $v$ have no
-    part, in $K$ neither. If all neighbours are zero the weights are $w_0$. A ridge of a few
-    $\epsilon$ may be lost in rounding, and gives NaN.
+    is scaled to sum to one, unless the sum vanishes: the limit of gradient descent from $w_0$, with
+    a ridge. Unlike in classic LLE, shifts of a source matter, and sums near zero. Sources that lack
+    $v$ have no part, in $K$ neither. A ridge of a few $\epsilon$ may be lost, and gives NaN.
 
-    Cost, for each word: $m(K^2 + \sum_j k_j^2) + K^3/3$ flops, $m$ neighbours in each source; on
-    two processor cores at a fifth (200 neighbours, $K = 400$) to two fifths (2,000 and 976) of the
-    rate of a large product. If $Nm < K$, $Z^\top Z$ takes the place of $ZZ^\top$:
-    $2(Nm)^2K + (Nm)^3/3$.
-
-    >>> import jax.numpy as jnp
-    >>> source = jnp.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    >>> neighbours = jnp.array([[1, 2], [0, 2], [0, 1]])
-    >>> (weights,) = reconstruction_weights((source,), (neighbours,), ridge=1e-5)
-    >>> print(weights.round(3) + 0)
-    [[-1.   2. ]
-     [-1.   2. ]
-     [ 0.5  0.5]]
+    Cost, for each word: $m(K^2 + \sum_j k_j^2) + K^3/3$ flops, or $2(Nm)^2K + (Nm)^3/3$ if
+    $Nm < K$.
     """
     sources = known(sources)
     _checks.count("neighbours", neighbours, len(sources))
@@ -251,7 +209,7 @@ def _weights_of(
     size = table.dtype.itemsize * entries + len(layout.widths) * n
     # A derivative goes through the blocks once more, and keeps none of them.
     one = jax.checkpoint(partial(_word_weights, table, ridge, layout))
-    return _by_blocks(one, (words, slots[words]), size, most=16)
+    return lax.map(one, (words, slots[words]), batch_size=max(1, min(16, WORKSPACE // size)))
 
 
 def _word_weights(
@@ -308,16 +266,14 @@ def reconstruction_matrix(
 ) -> scipy.sparse.csr_array:
     r"""The sparse matrix $W'$: weights times the number of sources that name the neighbour.
 
-    `neighbours[j]` and `weights[j]` are those of source $j$, as `reconstruction_weights` takes and
-    gives them. Where sources share neighbours, rows of $W'$ do not sum to one. `normalised` divides
-    them by their sum: then $W'$ keeps the constant vector, which can be left out of the embedding,
-    as in the classic method. Without, as published, no vector is special, and rows whose weights
-    had a sum near zero make some eigenvalues of $Q$ huge.
+    Arguments are those that `reconstruction_weights` takes and gives. Where sources share
+    neighbours, rows of $W'$ do not sum to one. `normalised` divides them by their sum: then $W'$
+    keeps the constant vector, which is left out of the embedding. Without, as published, rows whose
+    weights had a sum near zero make some eigenvalues huge.
 
     Cost, on the host: $O(nNm\log(Nm))$, and up to $nNm$ numbers and indices of memory.
     """
-    indices = np.concatenate([np.asarray(x) for x in neighbours], axis=1)
-    data = np.concatenate([np.asarray(x) for x in weights], axis=1)
+    indices, data = (np.concatenate([*map(np.asarray, x)], axis=1) for x in (neighbours, weights))
     if indices.shape != data.shape:
         got, expected = f"{data.shape[1]} for each word", f"{indices.shape[1]}, one per neighbour"
         _checks.fail("weights", got, expected, "pass what reconstruction_weights returns")

@@ -44,22 +44,20 @@ def best_reconstructed(
 ) -> LocallyLinear:
     r"""The $k$ orthonormal vectors that the rows of $W'$ make up best: last eigenvectors of $Q$.
 
-    With `constant`, rows of $W'$ sum to one, and vectors are sought that are orthogonal to the
-    constant one, for which $\lambda = 0$. A rotation of all $k$ columns changes no cosine between
-    words, so what matters is their span: every residual is at most
-    $\text{tolerance}\cdot\lambda_k$, or what rounding allows, about $10\epsilon\lambda_{max}$.
-    That may be far above $\lambda_k$ in float32 where rows have huge weights: see `residuals`.
+    With `constant`, rows of $W'$ sum to one, and vectors are orthogonal to the constant one, for
+    which $\lambda = 0$. What matters to cosines is their span: every residual is at most
+    $\text{tolerance}\cdot\lambda_k$, or what rounding allows, about $10\epsilon\lambda_{max}$: far
+    above $\lambda_k$, perhaps, in float32 where rows have huge weights.
 
     The wanted eigenvalues are thousands of times smaller than the largest, and as close together.
-    A first Lanczos run tells a level $a$ that enough eigenvalues are below, and the end $b$ of the
-    others; then `leading_eigenpairs` gets the Chebyshev polynomial of $Q$ that keeps $[a, b]$
-    within $[-1, 1]$ and lifts what is below, of a degree of $\sqrt{b/a}/3$. A few far larger ones,
-    from rows with huge weights, are found first and left out. If a value found is not below $a$,
-    or a residual too large, another run follows, with twice the level or for more digits.
+    A first Lanczos run tells a level $a$ that enough of them are below, and the end $b$ of the
+    others, but for a few outliers that are left out. `leading_eigenpairs` gets the Chebyshev
+    polynomial of $Q$ that keeps $[a, b]$ within $[-1, 1]$ and lifts what is below, of degree
+    $\sqrt{b/a}/3$. If that falls short, another run follows, with $2a$ or for more digits.
 
-    Cost: about $8k\sqrt{b/a}$ products with $Q$, of $4\,\mathrm{nnz}(W')$ flops each. If these are
-    more than $n^3$, for $k$ of more than an eighth of $n$, or small $n$: a full eigendecomposition,
-    whose flops are ten times as many but run ten times as fast. Reference: `zhou06`.
+    Cost: about $8k\sqrt{b/a}$ products with $Q$, of $4\,\mathrm{nnz}(W')$ flops each; a full
+    eigendecomposition if these are more than $n^3$, or $k > n/8$, or $n$ is small.
+    Reference: `zhou06`.
     """
     n = matrix.shape[0]
     _checks.integer("k", k, least=1, most=n - 1, of="the vocabulary, less one,")

@@ -3,14 +3,9 @@ r"""1TON finds one embedding from which every source can be read off linearly.
 $$\min_{A, M_1, \ldots, M_N} \sum_j w_j\|E_j - AM_j\|_F^2, \qquad
   A \in \mathbb{R}^{n \times k},\ M_j \in \mathbb{R}^{k \times k_j}$$
 
-and the meta-embedding is $A$. Stacked side by side, $C = [\sqrt{w_1}E_1 \ldots \sqrt{w_N}E_N]$, it
-is the best approximation of rank $k$, so the truncated SVD $C \approx U_kS_kV_k^\top$ solves it:
-`one_to_n`. But $A$ and $AR^{-1}$ fit equally well, with maps $RM_j$, for every invertible $R$, and
-their cosines differ. The objective does not say which $R$ to take; whoever uses 1TON has chosen one
-in some way. `one_to_n` takes $A = U_kS_k^\alpha$. Descent from random maps, as in the released code
+and $A$ is the meta-embedding. For every invertible $R$, $AR^{-1}$ fits equally well, and has other
+cosines: `one_to_n` takes $A = U_kS_k^\alpha$. Descent from random maps, as in the released code
 (`released_one_to_n`), stops at an $R$ that is mostly an accident of the start.
-
-`one_to_n_plus` is 1TON for sources that lack words: only what is there counts.
 """
 
 import itertools
@@ -33,22 +28,16 @@ __all__ = ["one_to_n", "one_to_n_plus"]
 
 @jax.jit(static_argnames="k")
 def one_to_n(
-    sources: Sources,
-    *,
-    k: int,
-    weights: Numbers | None = None,
-    alpha: Scalar = 1.0,
+    sources: Sources, *, k: int, weights: Numbers | None = None, alpha: Scalar = 1.0
 ) -> OneToN:
     r"""The exact minimum: $A = U_kS_k^\alpha$ and $M_j = S_k^{1-\alpha}V_{k,j}^\top/\sqrt{w_j}$.
 
-    With `alpha` 1 (the default) the embedding is `svd_reduce` of sources times $\sqrt{w_j}$, and
-    its inner products are as close to those of the concatenation as they can be. ½ balances
-    embedding and maps, 0 makes all directions equally strong; smaller values give weak directions
-    more say in cosines. Directions of strength 0, up to rounding, get zeros. A source of weight 0
-    has no part, and its map is 0; negative weights give NaN.
-
-    Sources must have all words. For one that lacks some, predict them from the others first
-    (`predict_missing`; that is 1TON+ as the paper describes it), or see `one_to_n_plus`.
+    $U_kS_kV_k^\top$ is the truncated SVD of $[\sqrt{w_1}E_1 \ldots \sqrt{w_N}E_N]$. With `alpha` 1
+    inner products are as close to those of its rows as they can be; ½ balances embedding and maps,
+    0 makes all directions equally strong.
+    Directions of strength 0, up to rounding, get zeros. A source of weight 0 has no part, and its
+    map is 0; negative weights give NaN. For sources that lack words see `one_to_n_plus`, or predict
+    them first (`predict_missing`: 1TON+ as the paper describes it).
 
     Cost: $O(nK^2)$. Reference: `yin16`.
 
@@ -63,9 +52,10 @@ def one_to_n(
     weights = [1.0] * len(sources) if weights is None else weights
     _checks.numbers_per_source("weights", weights, [1] * len(sources))
     _checks.scalar("alpha", alpha)
-    roots = [_root(jnp.asarray(w, dtype).reshape(())) for w in weights]
+    squares = [jnp.asarray(w, dtype).reshape(()) for w in weights]
+    roots = [jnp.where(w < 0, jnp.nan, safe_sqrt(w)) for w in squares]
     whole = concatenate(sources, roots)
-    _check_k(k, sources)
+    _checks.integer("k", k, least=1, most=whole.shape[1], of="the concatenation")
     v = right_axes(whole, k)
     image = matmul(whole, v)
     values = axis_lengths(image)
@@ -76,43 +66,25 @@ def one_to_n(
     return OneToN(embedding, maps, jnp.sum((whole - matmul(image, v.T)) ** 2)[None])
 
 
-def _root(weight: Float[Array, ""]) -> Float[Array, ""]:
-    """The square root of a weight is NaN if that is negative, and has gradient 0 at 0."""
-    return jnp.where(weight < 0, jnp.nan, safe_sqrt(weight))
-
-
-def _check_k(k: int, sources: Sequence[Array]) -> None:
-    most = sum(source.shape[1] for source in sources)
-    _checks.integer("k", k, least=1, most=most, of="the concatenation")
-
-
 @jax.jit(static_argnames=("k", "steps"))
 def one_to_n_plus(
-    sources: Sources,
-    present: Present,
-    *,
-    k: int,
-    ridge: Scalar = 1e-3,
-    steps: int = 50,
+    sources: Sources, present: Present, *, k: int, ridge: Scalar = 1e-3, steps: int = 50
 ) -> OneToN:
     r"""1TON where sources lack words, 1TON+: each word is fitted to the sources that have it.
 
     $$\min_{A, M} \sum_j\Big(\sum_{w \in V_j}\|e_j(w) - a_wM_j\|^2
       + \rho\sum_{w \notin V_j}\|a_wM_j\|^2\Big)$$
 
-    Missing vectors that are learnt along with $A$ and $M$, as in the original, fit perfectly and
-    drop out: that is $\rho = 0$. Then a word of one narrow source alone has no unique $a_w$; a
-    small `ridge` $\rho > 0$ takes the one that predicts least, and at 1 all missing vectors are
-    taken for zeros (`svd_reduce`). With no word missing it is `one_to_n` at every $\rho$. A word
-    that no source has gets zeros.
+    The original, which learns missing vectors along with $A$ and $M$, is $\rho = 0$. Then a word of
+    one narrow source alone has no unique $a_w$; a small `ridge` $\rho > 0$ takes the one that
+    predicts least, and 1 takes missing vectors for zeros (`svd_reduce`). A word that no source has
+    gets zeros. With no word missing it is `one_to_n`.
 
     $A$ and $M$ are solved for in turns, `steps` times, from the SVD of the concatenation with zeros
-    for what is missing. No step increases the objective; `change` says what the last one still
-    gained. The optimum may be a local one. The result is $U_kS_k$ and $V_k^\top$ of the completed
-    concatenation $AM$, as by `one_to_n` with `alpha` 1. At most 8 sources.
+    for what is missing, and no step increases the objective; the optimum may be a local one. The
+    result is $U_kS_k$ and $V_k^\top$ of the completed concatenation $AM$. At most 8 sources.
 
-    Cost: $O(nK^2)$ once, and $O(nKk + 2^Nnk^2)$ for each step: one $k \times k$ system for each set
-    of sources that may have a word. Reference: `yin16`.
+    Cost: $O(nK^2)$ once, and $O(nKk + 2^Nnk^2)$ for each step. Reference: `yin16`.
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[3.0], [2.0], [1.0]])
@@ -127,10 +99,10 @@ def one_to_n_plus(
         )
     sources = known(sources, present)
     _checks.integer("the number of sources", len(sources), least=1, most=8, of="the loop over sets")
-    _check_k(k, sources)
+    whole = concatenate(sources)
+    _checks.integer("k", k, least=1, most=whole.shape[1], of="the concatenation")
     _checks.positive("ridge", ridge, "pass a small one, such as 1e-3")
     _checks.integer("steps", steps, least=1)
-    whole = concatenate(sources)
     ridge = jnp.asarray(ridge, whole.dtype)
     counts = jnp.where(present, 1, ridge)
 
@@ -157,10 +129,8 @@ def one_to_n_plus(
 
 
 def _orthonormal(x: Float[Array, "n k"]) -> Float[Array, "n k"]:
-    """Columns times a matrix, a constant, that makes them orthonormal, or 0 beyond their rank.
-
-    The constant is one of many. Nothing that is unique depends on it, so it needs no derivative.
-    """
+    """Columns times a matrix that makes them orthonormal, or 0 beyond their rank."""
+    # The matrix is one of many: nothing that is unique depends on it, so it needs no derivative.
     axes = right_axes(lax.stop_gradient(x), x.shape[1])
     lengths = axis_lengths(matmul(lax.stop_gradient(x), axes))
     return matmul(x, axes * safe_ratio(jnp.ones_like(lengths), lengths)[None, :])
@@ -169,10 +139,8 @@ def _orthonormal(x: Float[Array, "n k"]) -> Float[Array, "n k"]:
 def _best_maps(a: Array, sources: Sequence[Array], counts: Float[Array, "n N"]) -> Array:
     """Maps for given rows, side by side: a least-squares problem for each source."""
     # Missing rows of a source are zero, so that their weight is of no matter on the right.
-    maps = [
-        matmul(_inverse(matmul((c[:, None] * a).T, a)), matmul(a.T, source))
-        for c, source in zip(counts.T, sources, strict=True)
-    ]
+    inverses = (_inverse(matmul((c[:, None] * a).T, a)) for c in counts.T)
+    maps = [matmul(inverse, matmul(a.T, e)) for inverse, e in zip(inverses, sources, strict=True)]
     return jnp.concatenate(maps, axis=1)
 
 
@@ -187,8 +155,7 @@ def _best_rows(whole: Array, maps: Sequence[Array], present: Array, ridge: Array
         return jnp.where(theirs, matmul(right, _inverse(gram)), rows), None
 
     sets = jnp.asarray(list(itertools.product([False, True], repeat=len(maps)))[1:])
-    rows, _ = lax.scan(solve, jnp.zeros_like(right), sets)
-    return rows
+    return lax.scan(solve, jnp.zeros_like(right), sets)[0]
 
 
 def _inverse(gram: Float[Array, "k k"]) -> Float[Array, "k k"]:

@@ -238,6 +238,7 @@ def _strengths(
 
 def _least_squares(a: Float[Array, " k"], b: Float[Array, " k"]) -> Float[Array, ""]:
     """The c >= 0 with the smallest sum of (a - c^2 b)^2."""
-    scale = power_of_two(jnp.max(b))
-    b = b / scale
-    return safe_sqrt(safe_ratio(jnp.sum(a * b), jnp.sum(b * b) * scale))
+    # In units that are squares of powers of two, so that c is formed where c^2 would overflow.
+    unit_a, unit_b = (power_of_two(safe_sqrt(jnp.max(x))) for x in (a, b))
+    a, b = a / unit_a / unit_a, b / unit_b / unit_b
+    return unit_a * safe_sqrt(safe_ratio(jnp.sum(a * b), jnp.sum(b * b))) / unit_b

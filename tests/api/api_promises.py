@@ -115,8 +115,8 @@ def wrong_arguments_raise(case):
 
 
 def jit_equals_eager(case):
-    with jax.disable_jit():
-        eager = case.row.call(*case.arguments)
+    """Called outside of a trace, as in a script, where the host may look at values and branch."""
+    eager = case.row.call(*case.arguments)
     scale = norm_of(case.arguments) * norm_of(case.out)
     assert_trees_close(case.out, eager, scale=scale, terms=case.row.terms)
 

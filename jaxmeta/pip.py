@@ -24,9 +24,12 @@ def pip_matrix(e: Float[Array, "n k"]) -> Float[Array, "n n"]:
 def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""PIP loss $\|EE^\top - FF^\top\|_F$ (Eq. 2).
 
-    With the narrower embedding rotated onto the wider one, $D = E - FQ$ and $S = E + FQ$, it is
-    $\tfrac12\big(\langle S^\top S, D^\top D\rangle + \langle S^\top D, D^\top S\rangle\big)$
-    squared: both terms are $\ge 0$, so losses near 0 keep their digits, in float32 too. The
+    The narrower embedding is rotated onto the wider one, and with $D = E - FQ$, $S = E + FQ$
+
+    $$\|EE^\top - FF^\top\|_F^2
+      = \tfrac12\big(\langle S^\top S, D^\top D\rangle + \langle S^\top D, D^\top S\rangle\big),$$
+
+    where both terms are $\ge 0$, so that losses near 0 keep their digits, in float32 too. The
     gradient is 0 where the loss is. Cost: $14nk^2$ flops for $k = m$, memory $O(n(k + m))$.
     Reference: `yin18`.
 

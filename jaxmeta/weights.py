@@ -191,9 +191,9 @@ def aligned_weights(
 def rank_weights(sources: Sources) -> Float[Array, " N"]:
     r"""Weights $c_j = \sqrt{r_j/\sum_l r_l}$ for sources of equal norm, $r_j$ the effective rank.
 
-    $r_j = \|E_j\|_F^4/\|E_j^\top E_j\|_F^2$ is the inverse of the variance of inner products: see
-    `jaxmeta.prepare`. Pass sources that are centred and of one norm, as `standardise` makes them. A
-    source of zeros gets 0. Cost: $O(n\sum_jk_j^2)$.
+    $r_j = \|E_j\|_F^4/\|E_j^\top E_j\|_F^2$ is the inverse of the variance of inner products, which
+    is noise: most pairs of words are unrelated. Pass sources that are centred and of one norm, as
+    `standardise` makes them. A source of zeros gets 0. Cost: $O(n\sum_jk_j^2)$.
 
     >>> import jax.numpy as jnp
     >>> wide, narrow = jnp.eye(4), jnp.array([[1.0], [-1.0], [1.0], [-1.0]])

@@ -52,16 +52,6 @@ def _forget():
 
 
 @pytest.fixture
-def optimised():
-    """Compile as users do, with all optimisations: for what depends on speed or on the last bit."""
-    jax.config.update("jax_disable_most_optimizations", False)
-    jax.clear_caches()
-    yield
-    jax.config.update("jax_disable_most_optimizations", True)
-    jax.clear_caches()
-
-
-@pytest.fixture
 def rng():
     """Numbers that are the same on every run."""
     return np.random.default_rng(20220101)

@@ -178,6 +178,7 @@ def gradients_against_finite_differences(case):
     """With respect to all arguments: weights, spectra, alpha, embeddings."""
 
     def moving(*arguments):
+        arguments = jax.tree.map(jnp.asarray, arguments)  # they are moved as NumPy arrays
         return floats(case.row.moving(case.row.call(*arguments)))
 
     check_grads(

@@ -15,6 +15,8 @@ from strategies import LAYOUTS, WORDS, Layout, frames, problems, seeds
 from jaxmeta import Spectrum, bound_terms
 from jaxmeta.bounds import BoundTerms, best_order, lemma1
 
+pytestmark = pytest.mark.slow
+
 layouts = pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 
 

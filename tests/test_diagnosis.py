@@ -12,6 +12,8 @@ from strategies import seeds
 
 from jaxmeta.diagnosis import cosine_shares, diagnose, disagreement
 
+pytestmark = pytest.mark.slow
+
 WORDS = 15
 
 

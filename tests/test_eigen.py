@@ -15,6 +15,8 @@ from jax import export
 from jaxmeta import decompose, eigen, validate
 from jaxmeta.eigen import eigenvalue_density, leading_eigenpairs, multiply_by
 
+pytestmark = pytest.mark.slow
+
 N = 403  # a multiple of nothing; all cases have this size, so that programs compile once
 RANK = N // 8  # the most that goes through the loop
 KEY = jax.random.key(0)

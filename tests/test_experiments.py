@@ -19,7 +19,7 @@ from experiments import (
     weights_vs_oracle,
 )
 
-pytestmark = pytest.mark.one_leg
+pytestmark = [pytest.mark.one_leg, pytest.mark.slow]
 
 # As small as makes sense, and smaller than --smoke: what counts here is that all of it runs.
 WEIGHTS = dataclasses.replace(

@@ -11,7 +11,7 @@ import pytest
 import jaxmeta
 from experiments import _known_ideal, known_ideal
 
-pytestmark = pytest.mark.one_leg
+pytestmark = [pytest.mark.one_leg, pytest.mark.slow]
 
 # Smaller than --smoke. A factor of 16 in size is one of 4 in noise.
 CONFIG = dataclasses.replace(known_ideal.SMOKE, n=40, rank=3, tokens=(16_000, 256_000))

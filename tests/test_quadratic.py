@@ -28,6 +28,8 @@ from jaxmeta.optimise import non_negative, simplex
 from jaxmeta.quadratic import PipQuadratic, exact_weights, per_source, pip_quadratic, quadratic_loss
 from jaxmeta.spectral import split_by_source
 
+pytestmark = pytest.mark.slow
+
 WORDS, IDEAL, SIZES = 12, 6, (2, 3, 1)  # one shape for all kinds of problems
 WIDTH = sum(SIZES)
 

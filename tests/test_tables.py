@@ -25,7 +25,7 @@ from experiments import (
 from jaxmeta.evaluate import SIMILARITY, TASKS, evaluate
 from jaxmeta.text import LatentModel, latent_model
 
-pytestmark = pytest.mark.one_leg
+pytestmark = [pytest.mark.one_leg, pytest.mark.slow]
 
 SOURCES = dataclasses.replace(corpus_to_sources.SMOKE, size=60, tokens=200_000, rule="six")
 FILES = {"rows.csv", "best.csv", "table.md", "provenance.json"}

@@ -18,7 +18,7 @@ import theory
 from theory.__main__ import main
 from theory.verdict import Tally, at_most, both, equal
 
-pytestmark = pytest.mark.one_leg  # the theory runs in 64 bit, whatever the leg
+pytestmark = [pytest.mark.one_leg, pytest.mark.slow]  # the theory runs in 64 bit, whatever the leg
 HERE = Path(theory.__file__).parent
 NOTES = HERE.parent / "paper_notes.md"
 

@@ -15,7 +15,7 @@ from jaxmeta.evaluate import proportion_interval
 
 threadpoolctl = pytest.importorskip("threadpoolctl", reason="scikit-learn comes with it")
 
-pytestmark = pytest.mark.one_leg
+pytestmark = [pytest.mark.one_leg, pytest.mark.slow]
 
 # Smaller than --smoke.
 SOURCES = dataclasses.replace(corpus_to_sources.SMOKE, size=60, tokens=40_000)

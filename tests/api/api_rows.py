@@ -17,6 +17,10 @@ from jaxmeta import Spectrum
 WORDS = 7
 
 
+def everything(out):
+    return out
+
+
 class Row(NamedTuple):
     """A public function under test."""
 
@@ -25,7 +29,7 @@ class Row(NamedTuple):
     """From a random generator to arguments where everything is smooth."""
     degenerate: dict[str, Callable]
     """Arguments where values repeat, vanish or coincide."""
-    smooth: Callable = lambda out: out
+    smooth: Callable = everything
     """The part of the output that has derivatives at degenerate points."""
     totals: Callable = lambda out: [x for x in jax.tree.leaves(out) if x.ndim == 0]
     """Numbers that depend on every argument, so that NaN in any of them must show."""
@@ -35,10 +39,8 @@ class Row(NamedTuple):
     """How many roundings are in a row; iterations have more."""
     takes: tuple[str, ...] = ()
     """What is no error here though it is elsewhere, such as integers for weights."""
-    moving: Callable = lambda out: out
+    moving: Callable = everything
     """The part of the output that is not said to be constant to differentiation."""
-    compiled: bool = True
-    """Whether finite differences may be of the compiled function."""
     order: int = 1
     """Up to which derivatives are compared with finite differences."""
     tolerance: float | None = None

@@ -101,7 +101,6 @@ TABLE = {
         lambda rng: (rng.uniform(0.3, 0.35, 3),),
         {"equal": lambda rng: (np.ones(3),)},  # noqa: ARG005
         takes=("another axis", "integers", "no entry"),
-        compiled=False,  # optax relies on promotion, which is strict here
     ),
     "released_dimension": Row(
         jaxmeta.released.released_dimension, lambda rng: (rng.uniform(1, 2, 5),), {}, discrete=True

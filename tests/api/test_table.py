@@ -35,8 +35,8 @@ HOST_ONLY = {
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {
     "axis_lengths", "check_spectrum", "column_norms", "difference", "distance_to_boundary",
-    "fix_signs", "known", "loss_changes", "matmul", "norm", "outside", "power", "power_of_two",
-    "residual", "right_axes", "row_norms", "safe_ratio", "safe_sqrt", "split_columns", "unit",
+    "fix_signs", "known", "loss_changes", "norm", "outside", "power", "power_of_two",
+    "residual", "row_norms", "safe_ratio", "safe_sqrt", "split_columns", "unit",
 }  # fmt: skip
 OF_FUNCTIONS = {"gradient_weights"}  # takes a function first: see test_optimise
 

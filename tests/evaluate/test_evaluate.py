@@ -23,7 +23,10 @@ from jaxmeta.evaluate import (
 )
 from jaxmeta.files import Vectors, read_vectors
 
-pytestmark = pytest.mark.one_leg  # in double precision on the host, or of float32
+pytestmark = [
+    pytest.mark.one_leg,
+    pytest.mark.slow,
+]  # in double precision on the host, or of float32
 needs_data = pytest.mark.skipif(
     "JAXMETA_DATA" not in os.environ, reason="JAXMETA_DATA names no folder with data sets"
 )

@@ -16,6 +16,8 @@ from jaxmeta.evaluate.taggers import tagging
 from jaxmeta.files.vectors import Vectors
 from jaxmeta.progress import silent
 
+pytestmark = pytest.mark.slow
+
 KEY = jax.random.key(0)
 K, UNITS, TAGS, WORDS = 3, 2, 4, 6
 WEIGHTS = ("unknown", "kernel", "recurrent", "bias", "output", "output_bias")

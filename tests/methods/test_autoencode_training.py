@@ -37,6 +37,8 @@ from strategies import seeds
 from jaxmeta.methods import autoencode
 from jaxmeta.methods.autoencode import autoencoded_rows
 
+pytestmark = pytest.mark.slow
+
 
 @methods
 @pytest.mark.parametrize("missing", [False, True])

@@ -11,6 +11,8 @@ from jaxmeta import eigen
 from jaxmeta.methods import lle_vectors
 from jaxmeta.methods.lle_vectors import best_reconstructed
 
+pytestmark = pytest.mark.slow
+
 KEY = jax.random.key(0)
 LARGE = 403  # a multiple of nothing
 

@@ -24,6 +24,8 @@ from jaxmeta.methods.one_ton import one_to_n, one_to_n_plus
 from jaxmeta.pip import pip_matrix
 from jaxmeta.released import released_one_to_n
 
+pytestmark = pytest.mark.slow
+
 KEY = jax.random.key(7)
 
 

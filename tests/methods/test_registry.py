@@ -12,6 +12,8 @@ from jaxmeta.files import Vectors, align
 from jaxmeta.text import Source
 from jaxmeta.weightings import Observed, weigh
 
+pytestmark = pytest.mark.slow
+
 N = 40
 WIDTHS = (6, 4, 3)
 SIGMAS = (0.1, 0.15, 0.2)

@@ -13,7 +13,7 @@ from jaxmeta import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
 from jaxmeta.dimension import RULES
 from jaxmeta.text import _steps
 
-pytestmark = pytest.mark.one_leg  # made of functions that both legs test
+pytestmark = [pytest.mark.one_leg, pytest.mark.slow]  # made of functions that both legs test
 
 SHIFTED = functools.partial(shifted_pmi, shift=2.0)
 SIZE = 40

@@ -40,58 +40,26 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "METHODS",
-    "RULES",
-    "WEIGHTINGS",
-    "Corpus",
-    "ProgressBar",
-    "Recipe",
-    "Settings",
-    "Spectrum",
-    "Vectors",
-    "align",
-    "aligned_weights",
-    "best_dimension",
+__all__ = [  # noqa: RUF022 - by topic
+    # spectra, losses and bounds
+    "Spectrum", "decompose", "spectrum_of", "embed", "validate", "pip_loss", "pip_curve",
     "bound_terms",
-    "build_sources",
-    "concatenate",
-    "debias",
-    "decompose",
-    "diagnose",
-    "dimension_weights",
-    "embed",
-    "evaluate",
-    "exact_weights",
-    "files",
+    # noise and dimensions
+    "noise_std", "usvt", "debias", "rotation_invariant", "ideal_strengths", "RULES",
+    "best_dimension", "select_dimension", "paper_dimension",
+    # weights
+    "WEIGHTINGS", "source_weights", "dimension_weights", "strength_weights",
+    "shrinkage_weights", "aligned_weights", "pip_quadratic", "exact_weights",
     "gradient_weights",
-    "ideal_strengths",
-    "log_count",
-    "merge_files",
-    "meta_embedding",
-    "methods",
-    "noise_std",
-    "paper_dimension",
-    "pip_curve",
-    "pip_loss",
-    "pip_quadratic",
-    "plot_diagnosis",
-    "ppmi",
-    "read_vectors",
-    "rotation_invariant",
-    "select_dimension",
-    "shifted_pmi",
-    "shrinkage_weights",
-    "source_weights",
-    "spectrum_of",
-    "standardise",
-    "strength_weights",
-    "svd_reduce",
-    "text",
-    "usvt",
-    "validate",
-    "write_vectors",
-]
+    # meta-embeddings
+    "concatenate", "svd_reduce", "standardise", "METHODS", "Settings", "meta_embedding",
+    "diagnose", "plot_diagnosis",
+    # from text, and from files
+    "Corpus", "Recipe", "build_sources", "log_count", "ppmi", "shifted_pmi", "Vectors", "align",
+    "merge_files", "read_vectors", "write_vectors", "ProgressBar",
+    # rooms
+    "evaluate", "files", "methods", "text",
+]  # fmt: skip
 
 _ROOMS = {
     "diagnosis": ("diagnose",),

@@ -19,7 +19,7 @@ from jaxmeta import (
     pip_loss,
     select_dimension,
 )
-from jaxmeta.dimension import simulate_curve
+from jaxmeta.dimension import paper_curve, simulate_curve
 from jaxmeta.released import released_dimension
 
 ALPHAS = (0.0, 0.25, 0.5, 1.0)
@@ -285,3 +285,14 @@ def test_as_many_values_as_words():
     curve = simulate(n=6, sigma=0.1, draws=4)
     assert np.isfinite(curve.mean).all()
     assert (exactly(curve.standard_error) > EPS).all()
+
+
+@pytest.mark.parametrize("alpha", [0.25, 0.5, 1.0])
+def test_the_paper_expects_noise_alone_below_its_edge(alpha):
+    """There a thresholded value holds nothing of the ideal, and comes out at the edge, 2 tau."""
+    tau = 0.5
+    values = cast(tau * np.array([10.0, 2.9, 2.5, 2.2]))
+    curve = exactly(paper_curve(values, sigma=tau / 4, n=16, alpha=alpha))
+    ideal = exactly(values) - 2 * tau
+    rises = np.diff(curve**2)
+    assert_close(rises, np.full(3, (2 * tau) ** (4 * alpha)), scale=np.sum(ideal ** (4 * alpha)))

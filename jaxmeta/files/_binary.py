@@ -1,6 +1,7 @@
 """The binary format of word2vec: each word, a space, and its numbers as float32."""
 
 import functools
+import re
 from typing import Any
 
 import numpy as np
@@ -23,27 +24,26 @@ def read(asked: _blocks.Asked) -> _blocks.Blocks:
 
         buffer = more(_blocks.BLOCK)
         header = _blocks.HEADER.match(buffer)
-        if not header:
+        if not header or not 0 < int(header[2]) < _blocks.LONGEST:
             got = f"{buffer[:20]!r} at its start" if buffer else "an empty file"
             do = "pass format= if it is another; of fastText's models take the .vec file"
             fail(str(path), got, "word2vec's binary format: rows and columns first", do)
         rows, columns = int(header[1]), int(header[2])
         row, at, offset, stop = 0, header.end(), 0, min(rows, asked.limit)
+        # What a word is followed by: all of its numbers, or the end of the buffer.
+        split = re.compile(rb"([^ ]*+)(?: .{%d}|.*)" % (4 * columns), re.DOTALL).findall
         while row < stop:
-            words: list[bytes | str] = []
-            places: list[int] = []
-            while row + len(words) < stop:
-                space = buffer.find(b" ", at)
-                if space < 0 or len(buffer) <= space + 4 * columns:
-                    break
-                words.append(buffer[at:space].lstrip(b"\n"))  # word2vec ends vectors so
-                places.append(space + 1)
-                at = space + 1 + 4 * columns
-            if words:
+            words = split(buffer, at)[: stop - row]
+            ends = at + np.cumsum(np.fromiter(map(len, words), int, len(words)) + 1 + 4 * columns)
+            count = int(np.searchsorted(ends, len(buffer), "right"))
+            if count:
+                # word2vec puts a new line after each vector.
+                words = [word.lstrip(b"\n") for word in words[:count]]
+                places = ends[:count] - 4 * columns
                 take = functools.partial(_float32s, buffer, places, columns)
                 where = lambda i, at=offset, places=places: f"{path}: offset {at + places[i]}"  # noqa: E731
                 yield _blocks.Block(words, take, where, done())
-                row += len(words)
+                row, at = row + count, int(ends[count - 1])
                 continue
             block = more(max(_blocks.BLOCK, 4 * columns))
             if not block or len(buffer) - at > _blocks.LONGEST + 4 * columns:
@@ -56,17 +56,28 @@ def read(asked: _blocks.Asked) -> _blocks.Blocks:
             fail(f"{path}: offset {offset + at}", "more data", f"{rows} rows, as it says", do)
 
 
-def _float32s(buffer: bytes, places: list[int], columns: int, chosen: np.ndarray) -> np.ndarray:
+def _float32s(buffer: bytes, places: np.ndarray, columns: int, chosen: np.ndarray) -> np.ndarray:
     """Take the numbers at some of the places in a buffer."""
-    size = 4 * columns
-    every = np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
-    return every[np.array(places)[chosen]].view("<f4").reshape(-1, columns)
+    return _vectors(buffer, 4 * columns)[places[chosen]].view("<f4").reshape(-1, columns)
+
+
+def _vectors(buffer: Any, size: int) -> np.ndarray:
+    """View a buffer as the vectors, of so many bytes, that begin at each of its places."""
+    return np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
 
 
 def write(file: Any, given: _blocks.Given) -> None:
     """Write words and vectors in this format."""
     file.write(b"%d %d\n" % given.shape)
+    size = 4 * given.shape[1]
     for words, rows in given.blocks:
-        numbers = (row.tobytes() for row in rows.astype("<f4", copy=False))
-        lines = zip(map(str.encode, words), numbers, strict=True)
-        file.write(b"".join(b"%b %b\n" % line for line in lines))
+        text = np.frombuffer(" ".join([*words, ""]).encode(), np.uint8)
+        ends = np.flatnonzero(text == ord(" ")) + 1
+        shifts = (size + 1) * np.arange(len(words))
+        places = ends + shifts
+        block = np.empty(int(places[-1]) + size + 1, np.uint8)
+        block[np.arange(len(text)) + shifts.repeat(np.diff(ends, prepend=0))] = text
+        numbers = np.ascontiguousarray(rows, "<f4").view(f"V{size}")
+        _vectors(block, size)[places] = numbers[:, 0]
+        block[places + size] = ord("\n")
+        file.write(block.data)

@@ -31,7 +31,7 @@ __all__ = [
     "unpacked",
 ]
 
-BLOCK = 1 << 18  # bytes read at a time: what is made of them stays in the processor's cache
+BLOCK = 1 << 19  # bytes read at a time: what is made of them stays in the processor's cache
 LONGEST = 1 << 24  # bytes of a line, or of a word
 DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d+) (\d+)[ \r]*\n")

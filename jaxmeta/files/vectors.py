@@ -123,16 +123,17 @@ def read_vectors(
     target = None if dtype is None else _blocks.float_dtype("dtype", dtype)
     asked = _blocks.Asked(path, format, sys.maxsize if limit is None else limit, words, target)
     wanted = None if vocabulary is None else frozenset(vocabulary)
+    kept = _Kept(wanted, errors)
     with closing(kind.read(asked)) as blocks:
-        found, repeated = _collect(blocks, asked, wanted, errors, progress or silent)
-    if not found.words:
+        matrix = _collect(blocks, asked, kept, progress or silent)
+    if not kept.words:
         got = f"{len(wanted or ())} words of which none is in {path}"
         within = "" if limit is None else f" or raise limit, which is {limit}"
         fail("vocabulary", got, "at least one", f"check case and spelling{within}")
-    if repeated:
-        message = f"{path}: {repeated} rows repeat a word and were dropped; the first was kept."
-        warnings.warn(message, DuplicateWords, stacklevel=2)
-    return found
+    if kept.repeated:
+        message = f"{path}: {kept.repeated} rows repeat a word and were dropped; the first was kept"
+        warnings.warn(f"{message}.", DuplicateWords, stacklevel=2)
+    return Vectors(tuple(kept.words), matrix)
 
 
 def format_of(path: str | Path, format: str | None = None) -> str:
@@ -153,49 +154,70 @@ def format_of(path: str | Path, format: str | None = None) -> str:
 
 
 def _collect(
-    blocks: _blocks.Blocks,
-    asked: _blocks.Asked,
-    wanted: frozenset[str] | None,
-    errors: str,
-    progress: Progress,
-) -> tuple[Vectors, int]:
-    """Collect what is wanted of all blocks, and count the rows that repeat a word."""
-    kept: dict[str, None] = {}
-    enough = sys.maxsize if wanted is None else len(wanted)
-    matrix, repeated = np.empty((0, 0)), 0
+    blocks: _blocks.Blocks, asked: _blocks.Asked, kept: "_Kept", progress: Progress
+) -> np.ndarray:
+    """Collect the rows of what is kept of all blocks."""
+    matrix, words = np.empty((0, 0)), kept.words
     for block in blocks:
-        chosen, before = [], len(kept)
-        for place, word in enumerate(_decoded(block, errors)):
-            if word in kept:
-                repeated += 1
-            elif wanted is None or word in wanted:
-                kept[word] = None
-                chosen.append(place)
-                if len(kept) == enough:
-                    break
-        if chosen:
+        before, chosen = len(words), kept.choose(block)
+        if chosen.size:
             where = lambda i, block=block, chosen=chosen: block.where(chosen[i])  # noqa: E731
-            rows = _blocks.cast(block.rows(np.array(chosen)), asked.dtype, where)
+            rows = _blocks.cast(block.rows(chosen), asked.dtype, where)
             if not matrix.size:
                 # Room for all, if the rest is like this. What is not written to takes no memory.
-                room = min(asked.limit, enough, int(len(kept) / max(block.done, 1e-6)) + 1)
+                room = min(asked.limit, kept.most, int(len(words) / max(block.done, 1e-6)) + 1)
                 matrix = np.empty((room, rows.shape[1]), rows.dtype)
-            if len(kept) > len(matrix):
-                room = max(len(kept), len(matrix) * 5 // 4)
+            if len(words) > len(matrix):
+                room = max(len(words), len(matrix) * 5 // 4)
                 matrix.resize((room, rows.shape[1]), refcheck=False)
-            matrix[before : len(kept)] = rows
+            matrix[before : len(words)] = rows
         progress("vectors", min(block.done, 0.99))
-        if len(kept) == enough:
+        if len(words) == kept.most:
             break
     progress("vectors", 1.0)
-    matrix.resize((len(kept), *matrix.shape[1:]), refcheck=False)
-    return Vectors(tuple(kept), matrix), repeated
+    matrix.resize((len(words), *matrix.shape[1:]), refcheck=False)
+    return matrix
+
+
+class _Kept:
+    """Words are kept once each, and of those that are wanted, if not all are."""
+
+    def __init__(self, wanted: frozenset[str] | None, errors: str) -> None:
+        self.words: dict[str, None] = {}
+        self.most = sys.maxsize if wanted is None else len(wanted)
+        self.repeated = 0
+        self._wanted, self._errors = wanted, errors
+
+    def choose(self, block: _blocks.Block) -> np.ndarray:
+        """Keep words of a block; return their places."""
+        words, kept, before = _decoded(block, self._errors), self.words, len(self.words)
+        if self._wanted is None:
+            kept.update(dict.fromkeys(words))
+            if len(kept) == before + len(words):
+                return np.arange(len(words))
+            while len(kept) > before:  # some come again: one by one
+                kept.popitem()
+        chosen = []
+        for place, word in enumerate(words):
+            if word in kept:
+                self.repeated += 1
+            elif self._wanted is None or word in self._wanted:
+                kept[word] = None
+                chosen.append(place)
+                if len(kept) == self.most:
+                    break
+        return np.array(chosen, int)
 
 
 def _decoded(block: _blocks.Block, errors: str) -> list[str]:
     """Decode the words of a block, none of which may be empty."""
     try:
-        words = [w if isinstance(w, str) else w.decode("utf-8", errors) for w in block.words]
+        words = b"\n".join(block.words).decode().split("\n")  # type: ignore[arg-type]
+    except (TypeError, UnicodeDecodeError):
+        words = []
+    try:
+        if len(words) != len(block.words):  # they are strings, not UTF-8, or have a new line
+            words = [w if isinstance(w, str) else w.decode("utf-8", errors) for w in block.words]
     except UnicodeDecodeError as error:
         where = block.where(list(block.words).index(error.object))
         byte = f"byte {error.object[error.start]:#04x} at place {error.start}"
@@ -268,13 +290,14 @@ def write_rows(
 
 def _check_words(words: Sequence[str], pattern: str, meaning: str) -> None:
     """Raise unless every word can be written, and read again as it is."""
-    search = re.compile(pattern, re.ASCII).search
-    for i, word in enumerate(words):
+    search, text = re.compile(pattern, re.ASCII).search, "".join(words)
+    some = words if not all(words) or re.search(r"[\0\t\n\r ]", text) else ()  # others always fit
+    for i, word in enumerate(some):
         if not word or "\n" in word or search(word):
             expected = f"words in one line, not empty, {meaning}"
             fail(f"words[{i}]", repr(word), expected, "drop or mend it, or use another format")
     try:
-        "".join(words).encode()
+        text.encode()
     except UnicodeEncodeError as error:
         i = next(i for i, word in enumerate(words) if error.object[error.start] in word)
         fail(f"words[{i}]", ascii(words[i]), "words that UTF-8 can hold", "drop or mend it")
@@ -324,11 +347,12 @@ def as_vectors(source: Any) -> Vectors:
     if len(words) != len(matrix):
         got = f"{len(words)} words and {len(matrix)} rows"
         fail("words and matrix", got, "one word for each row", "pass those that go together")
-    for word, times in collections.Counter(words).items():
+    for word in words:
         if not isinstance(word, str):
             fail("words", repr(word), "strings", "decode or convert them")
-        if times > 1:
-            fail("words", f"{word!r} {times} times", "every word once", "keep one row of each")
+    if len(set(words)) < len(words):
+        (word, times), *_ = collections.Counter(words).most_common(1)
+        fail("words", f"{word!r} {times} times", "every word once", "keep one row of each")
     return Vectors(words, matrix)
 
 

@@ -103,11 +103,34 @@ def test_wrong_binary(file):
     model = (793712314).to_bytes(4, "little") + bytes(50)
     rejected("of fastText's models take the .vec file", read_vectors, file(model, "v.bin"))
     rejected("pass format=", read_vectors, file("a 1 2\n", "v.bin"))
+    for columns in (0, 10**12):
+        rejected(f"got b'1 {columns}", read_vectors, file(f"1 {columns}\na ", "v.bin"))
     row = b"a " + np.ones(2, "<f4").tobytes()
     rejected("offset 14: got more data", read_vectors, file(b"1 2\n" + row + b"b", "v.bin"))
     bad = b"a " + np.array([1, np.nan], "<f4").tobytes()
     rejected("offset 6: got nan in column 1", read_vectors, file(b"1 2\n" + bad, "v.bin"))
     assert read_vectors(file(b"1 2\n" + row, "v.bin")).words == ("a",)
+
+
+@pytest.mark.parametrize("block", [5, 64, 1 << 18])
+def test_binary_is_told_apart_as_byte_by_byte(file, tmp_path, monkeypatch, rng, block):
+    """Numbers have spaces and new lines among their bytes, and some words a new line inside."""
+    matrix = rng.choice(np.frombuffer(b" \n\x20\x41", np.uint8), (60, 12)).view("<f4")
+    words = [f"w{'é' * n}{i}" for i, n in enumerate(rng.integers(0, 9, 60))]
+    words[7], words[30] = "a\nb", "x" * 200
+    ends = rng.choice(["", "\n", "\n\n"], 60)
+    content = b"60 3\n" + b"".join(
+        end.encode() + word.encode() + b" " + row.tobytes()
+        for end, word, row in zip(ends, words, matrix, strict=True)
+    )
+    monkeypatch.setattr(_blocks, "BLOCK", max(block, 6))
+    given = Vectors(tuple(words), matrix.astype(np.float32))
+    same(read_vectors(file(content, "v.bin")), given)
+    same(read_vectors(file(content, "v.bin"), limit=31), Vectors(given.words[:31], matrix[:31]))
+    words[7] = "ab"
+    write_vectors(tmp_path / "w.bin", (words, matrix))
+    rows = (w.encode() + b" " + row.tobytes() + b"\n" for w, row in zip(words, matrix, strict=True))
+    assert (tmp_path / "w.bin").read_bytes() == b"60 3\n" + b"".join(rows)
 
 
 def test_binary_without_spaces_is_given_up(file, monkeypatch):

@@ -105,6 +105,7 @@ def test_weights_are_those_of_the_concatenation(seed):
     assert_close(ours, expected, scale=8, terms=64)
 
 
+@pytest.mark.one_leg
 def test_a_common_direction_keeps_its_digits(rng):
     """Cosines from 0.9999 on: sums of their squares would lose their variance in float32."""
     sources = [rng.normal(size=(400, 5)) + 150 * np.ones((1, 5)) / 5**0.5 for _ in range(2)]
@@ -116,6 +117,7 @@ def test_a_common_direction_keeps_its_digits(rng):
     assert 1e5 * EPS < 0.02
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_cosines_that_do_not_vary_have_no_shares(value):
     sources = (jnp.full((6, 2), value), jnp.full((6, 3), value))
@@ -135,6 +137,7 @@ def test_disagreement_over_all_other_words(kind, seed):
     assert_close(ours, expected, scale=(1 + 1 / spread) ** 2, terms=64)
 
 
+@pytest.mark.one_leg
 def test_disagreement_of_rotated_and_unrelated_sources(rng):
     e = rounded(rng.normal(size=(WORDS, 4)))
     turned = 3 * e @ rotation(rng, 4)
@@ -145,6 +148,7 @@ def test_disagreement_of_rotated_and_unrelated_sources(rng):
     assert set(worst[:2].tolist()) == {2, 9}
 
 
+@pytest.mark.one_leg
 def test_words_without_a_profile(rng):
     e, f = rng.normal(size=(2, WORDS, 3))
     e[4] = 0
@@ -199,6 +203,7 @@ def test_numbers_of_a_diagnosis(seed, kind):
     np.testing.assert_array_equal(scores[list(rows)], worst)
 
 
+@pytest.mark.one_leg
 def test_weights_words_and_default_names(rng):
     first, second, third = cast(draw("generic", rng))
     words = [f"w{i}" for i in range(WORDS)]
@@ -213,6 +218,7 @@ def test_weights_words_and_default_names(rng):
     assert diagnose((first, second, third), top=0).disagreements == ()
 
 
+@pytest.mark.one_leg
 def test_more_dimensions_than_words(rng):
     """Fewer rows than columns: R is wide."""
     sources = tuple(rounded(rng.normal(size=(5, k))) for k in (4, 7))
@@ -223,6 +229,7 @@ def test_more_dimensions_than_words(rng):
     assert_close(found.sources[1].singular_values, values, scale=values[0], terms=64)
 
 
+@pytest.mark.one_leg
 def test_zero_constant_and_deficient_sources(rng):
     e = rng.normal(size=(WORDS, 3))
     thin = np.outer(e[:, 0], np.ones(3))

@@ -21,6 +21,7 @@ from theory.verdict import Tally, at_most, both, equal
 pytestmark = [pytest.mark.one_leg, pytest.mark.slow]  # the theory runs in 64 bit, whatever the leg
 HERE = Path(theory.__file__).parent
 NOTES = HERE.parent / "paper_notes.md"
+INSTANCES = 200  # of each statement; a full run has 2,000
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +64,7 @@ def checked(request):
     """A statement, its verdict, and what of the library its check called."""
     with pytest.MonkeyPatch.context() as monkeypatch, jax.enable_x64(True):
         called = watch(monkeypatch)
-        verdict = request.param.check(np.random.default_rng(2), 400)
+        verdict = request.param.check(np.random.default_rng(2), INSTANCES)
     return request.param, verdict, called
 
 
@@ -82,7 +83,7 @@ def test_verdict(checked):
     statement, verdict, _ = checked
     assert verdict.name == theory.name(statement)
     assert verdict.claim == statement.CLAIM
-    assert verdict.instances >= 400 - 5
+    assert verdict.instances >= INSTANCES - 5
     assert verdict.corrected.violations == 0
     assert (verdict.printed.violations == 0) == statement.PRINTED_HOLDS
     if verdict.tightness is not None:

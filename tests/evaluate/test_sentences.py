@@ -46,6 +46,7 @@ def unit_variance(x):
 # Centroids
 
 
+@pytest.mark.one_leg
 def test_centroids_are_means_over_known_tokens(rng, vectors):
     sentences = (*some_sentences(rng, 40), (), ("zzz",), ("w1", "w1", "w2"))
     matrix, known = centroids(vectors, sentences)
@@ -59,6 +60,7 @@ def test_centroids_are_means_over_known_tokens(rng, vectors):
     np.testing.assert_allclose(matrix[-1], same, atol=16 * EPS)
 
 
+@pytest.mark.one_leg
 def test_the_order_of_tokens_does_not_matter(rng, vectors):
     tokens = some_sentences(rng, 1, longest=30)[0] * 2
     matrix, _ = centroids(vectors, [tokens, tokens[::-1], tuple(rng.permutation(tokens))])
@@ -122,6 +124,7 @@ def opinions(rng, vectors, count=200, classes=2):
     return LabelledSentences("opinions", sentences, labels)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("classes", [2, 3])
 def test_sentiment_is_nested_cross_validation(rng, vectors, classes):
     linear_model = pytest.importorskip("sklearn.linear_model", exc_type=ImportError)
@@ -152,6 +155,7 @@ def test_sentiment_is_nested_cross_validation(rng, vectors, classes):
     assert unknown > 0
 
 
+@pytest.mark.one_leg
 def test_sentiment_neither_size_nor_basis_matters(rng, vectors):
     data = opinions(rng, vectors)
     score = sentiment(vectors, data, seed=0)
@@ -169,6 +173,7 @@ def test_sentiment_neither_size_nor_basis_matters(rng, vectors):
     assert (sentiment(vectors, data, seed=1).items != score.items).any()
 
 
+@pytest.mark.one_leg
 def test_sentiment_does_not_look_at_what_it_predicts(rng, vectors):
     """Labels that nothing tells are guessed no better than by chance, and often worse."""
     data = opinions(rng, vectors, count=300)
@@ -176,6 +181,7 @@ def test_sentiment_does_not_look_at_what_it_predicts(rng, vectors):
     assert sentiment(vectors, data, seed=0).value < 0.57
 
 
+@pytest.mark.one_leg
 def test_sentiment_of_one_dimension_that_says_nothing(rng):
     """Every sentence has the same vector, so the more frequent class is all there is to say."""
     data = LabelledSentences("equal", (("a",),) * 40, rng.permutation(np.arange(40) % 4 > 0) * 1)
@@ -227,6 +233,7 @@ def members(data):
     return [np.array(data.parts) == part for part in ("train", "dev", "test")]
 
 
+@pytest.mark.one_leg
 def test_entailment_is_softmax_regression(rng, vectors):
     linear_model = pytest.importorskip("sklearn.linear_model", exc_type=ImportError)
     data = judgements(rng, vectors)
@@ -251,6 +258,7 @@ def test_entailment_is_softmax_regression(rng, vectors):
     assert score.covered == sum(known) < 100
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("scale", [(1, 5), (0, 5), (0, 1)])
 def test_relatedness_is_softmax_regression_on_two_classes_in_part(rng, vectors, scale):
     """A row that is two classes in part is two rows of one class each, with these weights."""
@@ -281,6 +289,7 @@ def test_relatedness_is_softmax_regression_on_two_classes_in_part(rng, vectors, 
     assert relatedness(vectors, data)[0].task == "pairs-R"
 
 
+@pytest.mark.one_leg
 def test_the_size_of_vectors_does_not_matter_to_pairs(rng, vectors):
     data = judgements(rng, vectors)
     scores = entailment(vectors, data), *relatedness(vectors, data), *sts(vectors, data)
@@ -291,6 +300,7 @@ def test_the_size_of_vectors_does_not_matter_to_pairs(rng, vectors):
             assert other.value == pytest.approx(score.value, abs=0.011)
 
 
+@pytest.mark.one_leg
 def test_sts_is_the_cosine_in_each_subset(rng, vectors):
     data = judgements(rng, vectors, (0, 5))
     names = np.repeat(["news", "forum", "images"], [50, 150, 100])
@@ -317,6 +327,7 @@ def test_sts_is_the_cosine_in_each_subset(rng, vectors):
         assert [score.total for score in subsets] == [50, 150, 100]
 
 
+@pytest.mark.one_leg
 def test_sts_uses_the_test_part_alone(rng, vectors):
     data = judgements(rng, vectors, (0, 5))
     *_, test = members(data)

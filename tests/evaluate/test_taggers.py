@@ -79,6 +79,7 @@ def of_one_batch(sentences, table, *, width):
 # The LSTM and its loss
 
 
+@pytest.mark.one_leg
 def test_states_against_a_loop(rng):
     """Sentences side by side, one after another, and with rests of rows behind them."""
     recurrent = rounded(rng.normal(size=(UNITS, 4 * UNITS)))
@@ -94,6 +95,7 @@ def test_states_against_a_loop(rng):
     assert_close(alone[:, 0], found[3:, 0], scale=4)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("width", [4, 30])
 def test_loss_against_a_loop(rng, width):
     """Also with most of a row empty: the mean is over tokens."""
@@ -105,6 +107,7 @@ def test_loss_against_a_loop(rng, width):
     assert_close(loss_and_gradient(tagger, *arguments)[0], expected, scale=10)
 
 
+@pytest.mark.one_leg
 def test_padding_has_no_influence(rng):
     weights, table = random_tagger(rng), rng.normal(size=(WORDS, K))
     tagger = module._Tagger(None, **cast(weights))
@@ -136,6 +139,7 @@ def test_gradient_of_the_loss(rng):
     check_grads(loss, (tagger._replace(table=rows),), order=1)
 
 
+@pytest.mark.one_leg
 def test_unknown_words_share_a_vector(rng):
     """A word with that very vector is told nothing more."""
     weights, table = random_tagger(rng), rounded(rng.normal(size=(WORDS, K)))
@@ -210,6 +214,7 @@ def toy_text(rng, sentences=200, test=20):
 SMALL = {"units": 8, "batch": 2}
 
 
+@pytest.mark.one_leg
 def test_a_toy_language_is_learnt(rng):
     text, vectors = toy_text(rng)
     calls = []
@@ -272,6 +277,7 @@ def test_key_decides(rng, compilations):
     assert np.any(first.items != other.items)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("tune", [False, True])
 def test_scale_is_no_advantage(rng, tune):
     text, (words, matrix) = toy_text(rng)
@@ -283,6 +289,7 @@ def test_scale_is_no_advantage(rng, tune):
     same(first, second)
 
 
+@pytest.mark.one_leg
 def test_scaled_rows_are_sqrt_k_long(rng):
     for dtype in (np.float16, np.float32, np.float64):
         given = (7 * rng.normal(size=(20, 5))).astype(dtype)
@@ -301,6 +308,7 @@ def train(table, batches, **settings):
     return module._train(table, batches, KEY, **{**usual, **settings})
 
 
+@pytest.mark.one_leg
 def test_frozen_vectors_stay_and_tuned_ones_move(rng):
     """Of the tuned ones, those that are in the training part."""
     sentences = [(np.array([0, 1, -1]), np.array([0, 1, 2])), (np.array([3, 1]), np.array([1, 3]))]
@@ -319,6 +327,7 @@ def test_frozen_vectors_stay_and_tuned_ones_move(rng):
         assert {x.dtype for x in jax.tree.leaves(tagger)} == {DTYPE}
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("tune", [False, True])
 def test_two_steps_of_adam(rng, tune):
     """One batch with all words, so that all vectors move: Adam on all of it, written out."""
@@ -350,6 +359,7 @@ def test_two_steps_of_adam(rng, tune):
     assert_trees_close(found, tagger, scale=1, terms=1e4)
 
 
+@pytest.mark.one_leg
 def test_tuning_helps_where_vectors_say_nothing(rng):
     """Words that look the same, frozen, cannot be told apart."""
     text, (words, matrix) = toy_text(rng)

@@ -66,6 +66,7 @@ def test_loss(method, normalise, seed, kind, all_present):
     assert found.dtype == DTYPE
 
 
+@pytest.mark.one_leg
 @methods
 def test_rows_without_active_unit(method):
     """They are zeros, not NaN, and so are gradients: with and without words that are missing."""
@@ -114,6 +115,7 @@ def test_nan_shows(rng, method):
     assert np.isnan(result.loss_history).all()
 
 
+@pytest.mark.one_leg
 @methods
 def test_one_source_of_one_dimension_and_one_word(rng, method):
     result = METHODS[method](cast(draw(rng, (1,), n=1)), key=KEY, epochs=2)
@@ -123,6 +125,7 @@ def test_one_source_of_one_dimension_and_one_word(rng, method):
     assert np.all(exactly(result.embedding) >= 0)
 
 
+@pytest.mark.one_leg
 @methods
 def test_encode_by_rows(rng, method):
     """Each row by itself, whatever the length of its vectors."""
@@ -141,6 +144,7 @@ def test_encode_by_rows(rng, method):
 LINEAR = {"key": KEY, "activation": identity, "normalise": False, "batch": 40}
 
 
+@pytest.mark.one_leg
 def test_linear_average_is_principal_components(rng):
     """Of [s_j / sqrt(k_j)], centred because of the biases; reached from above."""
     sources = tuple(
@@ -160,6 +164,7 @@ def test_linear_average_is_principal_components(rng):
     assert optimum * (1 - 16 * EPS) <= direct < optimum * 1.001
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("method", ["concatenated", "decoupled"])
 def test_linear_square_codes_lose_nothing(rng, method):
     sources = draw(rng, n=40)
@@ -169,6 +174,7 @@ def test_linear_square_codes_lose_nothing(rng, method):
     assert float(jnp.min(found.loss_history)) < 1e-5
 
 
+@pytest.mark.one_leg
 def test_linear_denoising(rng):
     """The expected loss of the trained map comes close to that of the best linear one."""
     n, k, count = 40, 4, 2

@@ -40,6 +40,7 @@ from jaxmeta.methods.autoencode import autoencoded_rows
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.one_leg
 @methods
 @pytest.mark.parametrize("missing", [False, True])
 def test_first_epoch(rng, method, missing):
@@ -71,6 +72,7 @@ def test_first_epoch(rng, method, missing):
         assert_close(found.embedding[w], oracle_meta(method, codes, True), scale=10)
 
 
+@pytest.mark.one_leg
 @methods
 def test_first_weights(method):
     """Kernels uniform up to Glorot's limit, each drawn anew; no bias."""
@@ -89,6 +91,7 @@ def test_first_weights(method):
         assert one.shape != other.shape or not np.any(exactly(one) == exactly(other))
 
 
+@pytest.mark.one_leg
 def test_training_is_adam_with_a_falling_rate(rng):
     """120 steps against Adam in NumPy, whose gradients are differences of the oracle."""
     sizes, epochs, rate = (2, 1), 120, 0.02
@@ -120,6 +123,7 @@ def test_training_is_adam_with_a_falling_rate(rng):
     assert losses[-1] < 0.7 * losses[0]
 
 
+@pytest.mark.one_leg
 def test_rate_falls_by_one_per_cent_in_fifty_steps():
     """Of a constant gradient Adam takes steps as long as the rate."""
     adam = autoencode._adam(jnp.array(0.25))
@@ -204,6 +208,7 @@ def test_batches(seed):
     assert not np.array_equal(first, second)
 
 
+@pytest.mark.one_leg
 def test_the_best_epoch_is_kept(rng):
     sources = cast(draw(rng))
     settings = {"rate": 0.3, **USUAL}
@@ -241,6 +246,7 @@ def test_key_decides(rng, method, compilations):
         assert not np.any(exactly(other.loss_history) == exactly(first.loss_history))
 
 
+@pytest.mark.one_leg
 def test_dtype_follows_the_sources(rng):
     sources = cast(draw(rng), jnp.float32)
     result = decoupled(sources, epochs=2, factors=jnp.ones(3), rate=jnp.array(0.1), **USUAL)

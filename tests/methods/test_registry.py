@@ -50,6 +50,7 @@ def carried(name, settings, rng):
     return settings._replace(observed=observed)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_runs(name, sources, settings, rng):
     settings = carried(name, settings, rng)
@@ -60,6 +61,7 @@ def test_every_method_runs(name, sources, settings, rng):
     assert METHODS[name].summary
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("name", METHODS)
 def test_missing_words_are_ignored_or_refused(name, sources, settings, rng):
     present = rng.uniform(size=(N, 3)) < 0.8
@@ -77,6 +79,7 @@ def test_missing_words_are_ignored_or_refused(name, sources, settings, rng):
     assert np.isfinite(jaxmeta.meta_embedding(name, spoilt, given)).all()
 
 
+@pytest.mark.one_leg
 def test_weights_by_noise_are_those_of_the_library(sources, settings):
     values = tuple(jnp.sum(e**2, axis=0) for e in sources)
     sigmas = settings.sigmas
@@ -92,12 +95,14 @@ def test_weights_by_noise_are_those_of_the_library(sources, settings):
         assert_close(found @ found.T, direct @ direct.T, scale=300)
 
 
+@pytest.mark.one_leg
 def test_dimensions_are_chosen(sources, settings):
     assert jaxmeta.meta_embedding("SVD", sources, settings).shape[1] == sum(WIDTHS)
     for name in ("SVD", "1TON", "1TON as released", "1TON+", "LLE", "AAEME"):
         assert jaxmeta.meta_embedding(name, sources, settings._replace(k=2)).shape == (N, 2)
 
 
+@pytest.mark.one_leg
 def test_errors(sources):
     with pytest.raises(ValueError, match=r"name: got 'PCA', expected one of 'default', 'UW'"):
         jaxmeta.meta_embedding("PCA", sources)
@@ -131,6 +136,7 @@ def built(rng):
     return tuple(made)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].needs != "ideal"])
 def test_sources_go_in_as_they_are(name, rng, settings):
     """With the words, sigma, eigenvalues and alpha that they carry."""
@@ -145,6 +151,7 @@ def test_sources_go_in_as_they_are(name, rng, settings):
         np.testing.assert_array_equal(found.matrix, direct)
 
 
+@pytest.mark.one_leg
 def test_sources_of_several_kinds_are_refused(rng):
     first, second, third = built(rng)
     for others in ((second._replace(alpha=0.25), third), (second.embedding, third)):
@@ -152,6 +159,7 @@ def test_sources_of_several_kinds_are_refused(rng):
             jaxmeta.meta_embedding("UW", (first, *others))
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("missing", ["zero", "mean"])
 def test_aligned_files_go_in_as_they_are(missing, rng):
     words = [f"w{i}" for i in range(N)]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxmeta.bounds import bound_terms
 from jaxmeta.combine import concatenate, svd_reduce
+from jaxmeta.covariance import moments
 from jaxmeta.dimension import RULES, best_dimension, paper_dimension, select_dimension
 from jaxmeta.noise import debias, noise_std, usvt
 from jaxmeta.pip import pip_curve, pip_loss
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from jaxmeta import evaluate, files, methods, text
     from jaxmeta.diagnosis import diagnose
     from jaxmeta.files import Vectors, align, merge_files, read_vectors, write_vectors
-    from jaxmeta.methods import METHODS, Settings, meta_embedding
+    from jaxmeta.methods import METHODS, Settings, apply, fit, meta_embedding
     from jaxmeta.optimise import gradient_weights
     from jaxmeta.plot import plot_diagnosis
     from jaxmeta.text import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
@@ -52,8 +53,8 @@ __all__ = [  # noqa: RUF022 - by topic
     "shrinkage_weights", "aligned_weights", "pip_quadratic", "exact_weights",
     "gradient_weights",
     # meta-embeddings
-    "concatenate", "svd_reduce", "standardise", "METHODS", "Settings", "meta_embedding",
-    "diagnose", "plot_diagnosis",
+    "concatenate", "svd_reduce", "standardise", "METHODS", "Settings", "meta_embedding", "moments",
+    "fit", "apply", "diagnose", "plot_diagnosis",
     # from text, and from files
     "Corpus", "Recipe", "build_sources", "log_count", "ppmi", "shifted_pmi", "Vectors", "align",
     "merge_files", "read_vectors", "write_vectors", "ProgressBar",
@@ -62,12 +63,15 @@ __all__ = [  # noqa: RUF022 - by topic
 ]  # fmt: skip
 
 _ROOMS = {
+    "adapters": (),
     "diagnosis": ("diagnose",),
     "evaluate": (),
     "files": ("Vectors", "align", "merge_files", "read_vectors", "write_vectors"),
-    "methods": ("METHODS", "Settings", "meta_embedding"),
+    "methods": ("METHODS", "Settings", "apply", "fit", "meta_embedding"),
     "optimise": ("gradient_weights",),
+    "plans": (),
     "plot": ("plot_diagnosis",),
+    "similarity": (),
     "text": ("Corpus", "Recipe", "build_sources", "log_count", "ppmi", "shifted_pmi"),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}

@@ -6,6 +6,7 @@ ignored, NaN too, and counts as zeros. Axes of singular values that are equal or
 and some are returned; inner products and losses have the right derivatives even there.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -27,6 +28,7 @@ __all__ = [
     "principal_axes",
     "rotate_onto",
     "rotated_average",
+    "rotations_between",
     "split_columns",
     "svd_reduce",
 ]
@@ -138,10 +140,20 @@ def rotated_average(
     """
     _checks.integer("steps", steps, least=1)
     sources = known(sources, present)
-    widths = [source.shape[1] for source in sources]
+    rotations, change = rotations_between(
+        [[matmul(e.T, f) for f in sources] for e in sources], steps
+    )
+    images = tuple(map(matmul, sources, rotations))
+    return RotatedAverage(average(images, present=present), rotations, change)
+
+
+def rotations_between(
+    grams: Sequence[Sequence[Float[Array, "_ _"]]], steps: int = 20
+) -> tuple[tuple[Float[Array, "_ m"], ...], Float[Array, ""]]:
+    r"""The rotations and the change of `rotated_average`, from the products $E_i^\top E_j$."""
+    widths = [row[0].shape[0] for row in grams]
     width, widest = max(widths), widths.index(max(widths))
-    eye = jnp.eye(width, dtype=sources[0].dtype)
-    grams = [[matmul(e.T, f) for f in sources] for e in sources]
+    eye = jnp.eye(width, dtype=grams[0][0].dtype)
 
     def pull(rotations, j):
         """The inner products of source j with the sum of the others, as they are rotated."""
@@ -162,12 +174,10 @@ def rotated_average(
     start = tuple(eye if j == widest else turned(grams[j][widest]) for j, _ in enumerate(widths))
     rotations, agreements = lax.scan(step, start, length=steps)
     before, last = jnp.append(agreement(start), agreements)[-2:]
-    change = safe_ratio(last - before, last)
     # All rotations may be followed by one more: the one that leaves the widest source alone.
     back = rotations[widest].T
     rotations = tuple(eye if j == widest else matmul(q, back) for j, q in enumerate(rotations))
-    images = tuple(map(matmul, sources, rotations))
-    return RotatedAverage(average(images, present=present), rotations, change)
+    return rotations, safe_ratio(last - before, last)
 
 
 def known(sources: Sources, present: Present | None = None) -> tuple[Float[Array, "n _"], ...]:

@@ -19,6 +19,7 @@ __all__ = [
     "column_norms",
     "distance_to_boundary",
     "fix_signs",
+    "leading_bits",
     "matmul",
     "norm",
     "outside",
@@ -101,13 +102,13 @@ def residual(
     for name, x in (("c", c), ("a", a), ("b", b)):
         _checks.array(name, x, 2)
     bits = (jnp.finfo(c.dtype).nmant + 1 - math.ceil(math.log2(a.shape[-1]))) // 2
-    a_high = _leading_bits(a, bits, axis=-1)
-    b_high = _leading_bits(b, bits, axis=-2)
+    a_high = leading_bits(a, bits, axis=-1)
+    b_high = leading_bits(b, bits, axis=-2)
     low = b - b_high if b_low is None else b - b_high + b_low
     return ((c - matmul(a_high, b_high)) - matmul(a - a_high, b_high)) - matmul(a, low)
 
 
-def _leading_bits(x: Array, bits: int, *, axis: int) -> Array:
+def leading_bits(x: Array, bits: int, *, axis: int) -> Array:
     """x cut to the bits down to 2**-bits of the power of two above its largest entry."""
     x = lax.stop_gradient(x)
     top = 2 * power_of_two(jnp.max(jnp.abs(x), axis=axis, keepdims=True))

@@ -22,7 +22,8 @@ from jaxmeta.methods.lle import (
     reconstruction_weights,
 )
 from jaxmeta.methods.one_ton import one_to_n, one_to_n_plus
-from jaxmeta.methods.registry import METHODS, Method, Settings, meta_embedding
+from jaxmeta.methods.registry import METHODS, Method, apply, fit, meta_embedding
+from jaxmeta.plans import Plan, Settings
 
 __all__ = [
     "METHODS",
@@ -31,13 +32,16 @@ __all__ = [
     "Layer",
     "LocallyLinear",
     "Method",
+    "Plan",
     "Settings",
     "Training",
+    "apply",
     "autoencoded_rows",
     "averaged_autoencoder",
     "best_reconstructed",
     "concatenated_autoencoder",
     "decoupled_autoencoder",
+    "fit",
     "locally_linear",
     "meta_embedding",
     "nearest_neighbours",

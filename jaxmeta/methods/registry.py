@@ -2,68 +2,48 @@ r"""Every way of combining sources, by name.
 
 `METHODS` is the one list that experiments, commands and users see; `meta_embedding` runs an entry.
 That is a function of the sources and of `Settings`, with a line on what it is, what it needs, and
-whether it can do with sources that lack words. Weighted concatenations are those of `WEIGHTINGS`.
+whether it can do with sources that lack words. Linear methods are those of `jaxmeta.plans.PLANS`.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array
 
 from jaxmeta import _checks
 from jaxmeta._types import Present
-from jaxmeta.combine import average, concatenate, known, rotated_average, svd_reduce
+from jaxmeta.combine import known
+from jaxmeta.covariance import Moments, moments
 from jaxmeta.files.alignment import Aligned
 from jaxmeta.files.vectors import Vectors
+from jaxmeta.linalg import axis_lengths, matmul, right_axes
 from jaxmeta.methods.autoencode import (
+    Autoencoder,
+    autoencoded_rows,
     averaged_autoencoder,
     concatenated_autoencoder,
     decoupled_autoencoder,
 )
 from jaxmeta.methods.lle import locally_linear
-from jaxmeta.methods.one_ton import one_to_n, one_to_n_plus
-from jaxmeta.prepare import standardise, unit_rows
-from jaxmeta.progress import Progress
-from jaxmeta.quadratic import pip_quadratic
+from jaxmeta.methods.one_ton import one_to_n_plus
+from jaxmeta.plans import PLANS, Plan, Settings, apply_plan, check_widths, needs, plan_of, reduced
+from jaxmeta.quadratic import exact_weights, pip_quadratic
 from jaxmeta.released import released_one_to_n
-from jaxmeta.spectral import embed, spectrum_of
+from jaxmeta.spectral import split_by_source
 from jaxmeta.text.sources import Source
-from jaxmeta.weightings import WEIGHTINGS, Observed, Weighting, weigh
-from jaxmeta.weights import rank_weights
+from jaxmeta.weightings import WEIGHTINGS
 
-__all__ = ["METHODS", "Method", "Settings", "meta_embedding"]
-
-
-class Settings(NamedTuple):
-    """What a method may need beside the sources."""
-
-    present: Present | None = None
-    """Whether source j has word w; None if all do."""
-    sigmas: tuple[float, ...] | None = None
-    """The noise in an entry of each source's signal: see `noise_std`, `build_sources`."""
-    alpha: float = 0.5
-    """The exponent with which sources were made of their signals."""
-    observed: tuple[Observed, ...] | None = None
-    """What weights depend on, source by source, if that is more than `sigmas` and `alpha` say."""
-    ideal: Float[Array, "n d"] | None = None
-    """The ideal embedding, where it is known."""
-    k: int | None = None
-    """Dimensions of the result, where they can be chosen; None is the paper's choice."""
-    neighbours: int = 2000
-    """Of a word in each source, for LLE."""
-    key: Key[Array, ""] | None = None
-    """For what is random."""
-    epochs: int = 200
-    """Of training, for autoencoders."""
-    progress: Progress | None = None
+__all__ = ["METHODS", "Method", "apply", "fit", "meta_embedding"]
 
 
 class Method(NamedTuple):
     """A way of combining sources."""
 
-    run: Callable[[tuple[Array, ...], Settings], Array]
+    run: Callable[[tuple[Array, ...], Settings], Any]
+    """From sources to a plan, or to rows if there can be none."""
     summary: str
     needs: str = ""
     """"sigmas", "ideal", "key" or "": the field of `Settings` that must be given."""
@@ -71,6 +51,8 @@ class Method(NamedTuple):
     """Whether sources may lack words."""
     k: int | None = None
     """Dimensions unless said otherwise; None if the sources decide."""
+    unplanned: str = ""
+    """Why there is no plan for other rows, where there is none."""
 
 
 _HOW = {
@@ -78,6 +60,52 @@ _HOW = {
     "ideal": "pass the ideal embedding, or use another method",
     "key": "pass key=jax.random.key(0)",
 }
+
+
+def fit(name: str, stats: Any, settings: Settings | None = None) -> Any:
+    """The plan of a method: what `apply` does to the rows of these sources, or to any others.
+
+    `stats` are the `moments` of sources, which is all that linear methods (those of
+    `jaxmeta.plans.PLANS`) need to know; or the sources themselves, in any form that
+    `meta_embedding` takes. Plans of linear methods can be fitted under `jit`, `vmap` and `grad`.
+
+    >>> import jax.numpy as jnp
+    >>> sources = (jnp.ones((3, 1)), jnp.eye(3)[:, :2])
+    >>> plan = fit("default", sources)
+    >>> print(plan.width, apply(plan, (jnp.ones((1, 1)), jnp.ones((1, 2)))).shape)
+    3 (1, 3)
+    """
+    _checks.one_of("name", name, METHODS)
+    if isinstance(stats, Moments):
+        if name not in PLANS:
+            do = METHODS[name].unplanned or "pass the sources themselves"
+            _checks.fail("stats", f"moments for {name}", "sources", do)
+        settings = settings or Settings()
+        _check_needs(name, settings)
+        return plan_of(name, stats, settings)
+    _, sources, settings = _unpacked(stats, settings or Settings())
+    return _fitted(name, sources, settings, METHODS[name].unplanned)
+
+
+def apply(plan: Any, sources: Any, present: Present | None = None) -> Any:
+    """What the plan of `fit` makes of rows of the same sources, in the same order.
+
+    `sources` and `present` are as in `meta_embedding`; a row that a source lacks counts as zeros
+    there. Sources with words give `Vectors`, words and a matrix; arrays give an array. Cost:
+    $O(nKm)$.
+    """
+    words, sources, settings = _unpacked(sources, Settings(present=present))
+    found = _rows(plan, sources, settings.present)
+    return found if words is None else Vectors(words, np.asarray(found))
+
+
+def _rows(plan: Any, sources: Sequence[Array], present: Present | None) -> Array:
+    if isinstance(plan, Plan):
+        return apply_plan(plan, tuple(sources), present)
+    if isinstance(plan, Autoencoder):
+        check_widths(tuple(layer.kernel.shape[0] for layer in plan.encoders), sources)
+        return autoencoded_rows(plan, tuple(sources), present=present)
+    _checks.fail("plan", f"a {type(plan).__name__}", "a plan", "make one with fit", TypeError)
 
 
 def meta_embedding(name: str, sources: Any, settings: Settings | None = None) -> Any:
@@ -92,7 +120,8 @@ def meta_embedding(name: str, sources: Any, settings: Settings | None = None) ->
     settings
         What the method may need besides.
 
-    Sources with words give `Vectors`, words and a matrix; arrays give an array.
+    It is `apply` of what `fit` finds, but for the methods that have no plan. Sources with words
+    give `Vectors`, words and a matrix; arrays give an array.
 
     >>> import jax.numpy as jnp
     >>> sources = (jnp.ones((3, 1)), jnp.eye(3)[:, :2])
@@ -100,21 +129,36 @@ def meta_embedding(name: str, sources: Any, settings: Settings | None = None) ->
     (3, 3) (3, 2)
     """
     _checks.one_of("name", name, METHODS)
-    method, settings = METHODS[name], settings or Settings()
-    words, sources, settings = _unpacked(sources, settings)
-    known(sources, settings.present)  # the checks alone
+    words, sources, settings = _unpacked(sources, settings or Settings())
+    found = _fitted(name, sources, settings)
+    if isinstance(found, Plan | Autoencoder):
+        found = _rows(found, sources, settings.present)
+    return found if words is None else Vectors(words, np.asarray(found))
+
+
+def _check_needs(name: str, settings: Settings) -> None:
+    method = METHODS[name]
     by_noise = method.needs == "sigmas" and settings.observed is not None
     if method.needs and getattr(settings, method.needs) is None and not by_noise:
         do = _HOW[method.needs]
         _checks.fail(f"settings.{method.needs}", "None", f"it for {name}", do)
+
+
+def _fitted(name: str, sources: Sequence[Array], settings: Settings, unplanned: str = "") -> Any:
+    """The plan of a method, or the rows of one that has none; an error if a plan is wanted."""
+    method = METHODS[name]
+    known(sources, settings.present)  # the checks alone
+    _check_needs(name, settings)
     for field in ("sigmas", "observed"):
         if getattr(settings, field) is not None:
             _checks.count(f"settings.{field}", getattr(settings, field), len(sources))
-    if not method.missing and settings.present is not None and not bool(settings.present.all()):
+    lacking = settings.present is not None and not bool(settings.present.all())
+    if not method.missing and lacking:
         do = "align with vocabulary='intersection' or missing='predict', and leave present out"
         _checks.fail("settings.present", "words that a source lacks", f"all for {name}", do)
-    found = method.run(tuple(sources), settings)
-    return found if words is None else Vectors(words, np.asarray(found))
+    if unplanned and (lacking or name != "1TON+"):
+        _checks.fail("name", repr(name), "a method with a plan for other rows", unplanned)
+    return method.run(tuple(sources), settings)
 
 
 def _unpacked(
@@ -138,44 +182,45 @@ def _unpacked(
     return first.words, tuple(s.embedding for s in sources), settings
 
 
-def _weighted(name: str, sources: tuple[Array, ...], settings: Settings) -> Array:
-    """Concatenation on principal axes, under the weights of that name."""
-    sources, observed = known(sources, settings.present), settings.observed
-    if observed is None:
-        spectra = [spectrum_of(source, alpha=settings.alpha) for source in sources]
-        k, n = [spectrum.values.shape[0] for spectrum in spectra], sources[0].shape[0]
-        sources = tuple(
-            embed(s, k=size, alpha=settings.alpha) for s, size in zip(spectra, k, strict=True)
-        )
-        sigmas = settings.sigmas or (None,) * len(sources)
-        observed = tuple(
-            Observed(s.values, n, settings.alpha, sigma)
-            for s, sigma in zip(spectra, sigmas, strict=True)
-        )
-    ideal = None if settings.ideal is None else pip_quadratic(settings.ideal, sources)
-    return concatenate(sources, weigh(name, observed, ideal))
+def _linear(name: str, sources: tuple[Array, ...], settings: Settings) -> Plan:
+    """The plan of a linear method."""
+    return plan_of(name, moments(sources, settings.present, **needs(name, settings)), settings)
 
 
-def _default(sources: tuple[Array, ...], settings: Settings) -> Array:
-    present = settings.present
-    ready = tuple(
-        standardise(source, present=None if present is None else present[:, j])
-        for j, source in enumerate(sources)
-    )
-    return concatenate(ready, rank_weights(ready))
+def _exact(sources: tuple[Array, ...], settings: Settings) -> Plan:
+    """Weights by the ideal, of which moments of the sources know nothing."""
+    sources = known(sources, settings.present)
+    if settings.observed is None:
+        # A column that is nothing but rounding would get a huge weight.
+        axes = [right_axes(e, e.shape[1]) for e in sources]
+        lengths = [axis_lengths(matmul(e, v)) for e, v in zip(sources, axes, strict=True)]
+        turns = [jnp.where(x[None, :] > 0, v, 0) for x, v in zip(lengths, axes, strict=True)]
+    else:
+        turns = [jnp.eye(e.shape[1], dtype=e.dtype) for e in sources]
+    quadratic = pip_quadratic(settings.ideal, tuple(map(matmul, sources, turns)))
+    sizes = tuple(e.shape[1] for e in sources)
+    weights = split_by_source(exact_weights(quadratic).weights, sizes=sizes)
+    maps = tuple(v * c[None, :] for v, c in zip(turns, weights, strict=True))
+    plan = Plan(None, maps, jnp.asarray(float(sources[0].shape[0])), method="exact")
+    if settings.k is None:
+        return plan
+    return reduced(plan, moments(sources, parts=("raw",)), settings.k)
 
 
 def _size(name: str, sources: tuple[Array, ...], settings: Settings) -> int:
     """Dimensions that are asked for, or the paper's, if the sources have as many."""
     most = min(sources[0].shape[0] - 1, sum(source.shape[1] for source in sources))
+    if isinstance(settings.k, float):
+        do = "pass an int: it has no spectrum to cut"
+        _checks.fail("settings.k", f"the fraction {settings.k} for {name}", "an int or None", do)
     return min(METHODS[name].k or most, most) if settings.k is None else settings.k
 
 
-def _one_to_n_plus(sources: tuple[Array, ...], settings: Settings) -> Array:
-    k = _size("1TON+", sources, settings)
-    if settings.present is None:
-        return one_to_n(sources, k=k).embedding
-    return one_to_n_plus(sources, settings.present, k=k).embedding
+def _one_to_n_plus(sources: tuple[Array, ...], settings: Settings) -> Any:
+    present = settings.present
+    if present is None or bool(present.all()):
+        return _linear("1TON", sources, settings)
+    return one_to_n_plus(sources, present, k=_size("1TON+", sources, settings)).embedding
 
 
 def _lle(sources: tuple[Array, ...], settings: Settings) -> Array:
@@ -192,53 +237,43 @@ def _lle(sources: tuple[Array, ...], settings: Settings) -> Array:
 
 def _autoencoded(
     train: Callable[..., Any], sources: tuple[Array, ...], settings: Settings, **more: int
-) -> Array:
+) -> Autoencoder:
     key, present, epochs = settings.key, settings.present, settings.epochs
     progress = settings.progress
     found = train(sources, key=key, present=present, epochs=epochs, progress=progress, **more)
-    return found.embedding
+    return found.parameters
 
 
-def _by_weights(name: str, weighting: Weighting) -> Method:
-    needs = {"": "", "ideal": "ideal"}.get(weighting.needs, "sigmas")
-    return Method(partial(_weighted, name), weighting.summary, needs)
+def _by_moments(name: str) -> Method:
+    planned = PLANS[name]
+    missing = name != "1TON"
+    return Method(partial(_linear, name), planned.summary, planned.needs, missing, planned.k)
 
 
 METHODS: dict[str, Method] = {
-    "default": Method(_default, "standardised sources, weights by effective rank; for files"),
-    "UW": Method(lambda e, s: concatenate(known(e, s.present)), "concatenation as it is"),
-    "UW, unit rows": Method(
-        lambda e, s: concatenate(tuple(map(unit_rows, known(e, s.present)))),
-        "concatenation of rows of length 1",
-    ),
-    **{name: _by_weights(name, found) for name, found in WEIGHTINGS.items() if name != "UW"},
-    "AVG": Method(
-        lambda e, s: average(e, present=s.present), "mean of the sources, padded with zeros"
-    ),
-    "AVG, rotated": Method(
-        lambda e, s: rotated_average(e, present=s.present).embedding,
-        "mean after rotation of the sources onto each other",
-    ),
-    "SVD": Method(
-        lambda e, s: svd_reduce(e, k=_size("SVD", e, s), present=s.present),
-        "leading directions of the concatenation",
-        k=200,
-    ),
-    "1TON": Method(
-        lambda e, s: one_to_n(e, k=_size("1TON", e, s)).embedding,
-        "one embedding that all sources are linear in",
-        missing=False,
-        k=300,
-    ),
+    **{name: _by_moments(name) for name in PLANS},
+    "exact": Method(_exact, WEIGHTINGS["exact"].summary, needs="ideal"),
     "1TON as released": Method(
         lambda e, s: released_one_to_n(e, k=_size("1TON as released", e, s), key=s.key).embedding,
         "the same by the released descent",
         needs="key",
         missing=False,
         k=300,
+        unplanned="use '1TON', the minimum that it descends to",
     ),
-    "1TON+": Method(_one_to_n_plus, "1TON fitted to the words that each source has", k=300),
-    "LLE": Method(_lle, "words made up of their neighbours in all sources", needs="key", k=200),
+    "1TON+": Method(
+        _one_to_n_plus,
+        "1TON fitted to the words that each source has",
+        k=300,
+        unplanned="predict missing words first (missing='predict'), and use '1TON'",
+    ),
+    "LLE": Method(
+        _lle,
+        "words made up of their neighbours in all sources",
+        needs="key",
+        k=200,
+        unplanned="it places the words that it is given beside each other; use a linear method",
+    ),
     "DAEME": Method(
         partial(_autoencoded, decoupled_autoencoder), "codes of each source, coupled", needs="key"
     ),

@@ -104,8 +104,8 @@ def test_dimensions_are_chosen(sources, settings):
 
 @pytest.mark.one_leg
 def test_errors(sources):
-    with pytest.raises(ValueError, match=r"name: got 'PCA', expected one of 'default', 'UW'"):
-        jaxmeta.meta_embedding("PCA", sources)
+    with pytest.raises(ValueError, match=r"name: got 'MEAN', expected one of 'default', 'UW'"):
+        jaxmeta.meta_embedding("MEAN", sources)
     with pytest.raises(ValueError, match=r"settings\.sigmas: got None, expected it for DW"):
         jaxmeta.meta_embedding("DW", sources)
     with pytest.raises(ValueError, match=r"settings\.key: got None, expected it for LLE"):

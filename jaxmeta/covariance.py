@@ -1,0 +1,240 @@
+r"""Moments say all about rows that a linear way of combining sources has to know.
+
+They are counts, sums and products of two columns over rows, so those of blocks of rows add: a file,
+a mesh or a cluster is read once, and what is kept does not grow with it. A word counts for a pair
+of sources if both have it. Sums are of rows less a shift, near their mean, and in two pieces, so
+that float32 keeps its digits though products square the condition.
+"""
+
+import dataclasses
+import itertools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+from jaxmeta import _checks
+from jaxmeta._twofold import Twofold, add, multiply, product, ratio, transposed, twofold
+from jaxmeta._types import Present, Sources
+from jaxmeta.linalg import unit
+
+__all__ = ["Moments", "Pair", "centred_gram", "mean_of", "moments", "pairs_of", "raw_gram"]
+
+
+class Pair(NamedTuple):
+    """Sums over the rows that two sources have, of their columns less a shift."""
+
+    shifts: tuple[Float[Array, " k"], Float[Array, " m"]]
+    """What is taken from the rows of each, near their mean."""
+    sums: Twofold
+    r"""$\sum_w [1\ x_w]^\top[1\ y_w]$, of shape $(1 + k, 1 + m)$: count, sums, products."""
+
+    @property
+    def rows(self) -> Float[Array, ""]:
+        """The number of rows that both have."""
+        return self.sums.high[0, 0]
+
+
+Pairs = dict[tuple[int, int], Pair]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Moments:
+    """Moments of sources; `a + b` are those of the rows of both."""
+
+    raw: Pairs
+    """By pairs of sources, i <= j, of rows as they are. Empty if nothing needs them."""
+    unit: Pairs
+    """The same of rows of length 1."""
+    count: Twofold
+    """The number of rows: exact beyond those that one number of float32 can count."""
+    widths: tuple[int, ...] = dataclasses.field(metadata={"static": True})
+    """Columns of each source."""
+
+    def __add__(self, other: "Moments") -> "Moments":
+        """Moments of the rows of both."""
+        same = isinstance(other, Moments) and self.widths == other.widths
+        if not same or (set(self.raw), set(self.unit)) != (set(other.raw), set(other.unit)):
+            got = getattr(other, "widths", type(other).__name__)
+            do = "compute both with the same sources and for the same method"
+            _checks.fail("other", f"moments of {got}", f"the same of {self.widths}", do)
+        return _added(self, other)
+
+
+@jax.jit
+def _added(first: Moments, second: Moments) -> Moments:
+    def total(a, b):
+        return _add(a, b) if isinstance(a, Pair) else add(a, b)
+
+    return jax.tree.map(total, first, second, is_leaf=lambda x: isinstance(x, Pair | Twofold))
+
+
+def _add(a: Pair, b: Pair) -> Pair:
+    """Sums about the shifts of the side with more rows."""
+    more = a.rows >= b.rows
+    first, second = (
+        lax.stop_gradient(jnp.where(more, x, y)) for x, y in zip(a.shifts, b.shifts, strict=True)
+    )
+    shifts = first, second
+    return Pair(shifts, add(_about(a, shifts), _about(b, shifts)))
+
+
+def _about(pair: Pair, shifts: tuple[Array, Array]) -> Twofold:
+    """The sums about other shifts: every column is moved by a number times that of ones."""
+
+    def moved(sums, old, new):
+        move = add(twofold(jnp.pad(old, (1, 0))), twofold(jnp.pad(-new, (1, 0))))
+        wide = ((x[:, None], y[:1]) for x, y in zip(move, sums, strict=True))
+        terms = zip(*(jnp.broadcast_arrays(*pieces) for pieces in wide), strict=True)
+        return add(sums, multiply(*(Twofold(*pieces) for pieces in terms)))
+
+    left, right = zip(pair.shifts, shifts, strict=True)
+    return transposed(moved(transposed(moved(pair.sums, *left)), *right))
+
+
+def moments(
+    sources: Sources | tuple[np.ndarray, ...],
+    present: Present | None = None,
+    *,
+    parts: tuple[str, ...] = ("raw", "unit"),
+    pairs: bool = True,
+) -> Moments:
+    r"""Counts, means and inner products of columns of sources over their rows.
+
+    Moments of blocks of rows are added with `+`. A row that a source lacks, where `present` is
+    False, is ignored there. `parts` are "raw" for rows as they are and "unit" for rows of length 1,
+    and without `pairs` no two sources are compared: what a method needs less of says
+    `jaxmeta.plans.needs`. NumPy arrays are summed up on the host, in float64.
+
+    Relative errors of singular values are some $10^{-6}$ in float32 for conditions up to $10^3$,
+    over any number of rows. Cost: $nK^2$ flops for each part in float64, six times that in float32
+    on a device; memory $O(K^2)$ and a copy of the sources, so pass blocks if there are many rows.
+
+    >>> import jax.numpy as jnp
+    >>> first, second = jnp.ones((2, 1)), 3 * jnp.ones((2, 1))
+    >>> total = moments((first,)) + moments((second,))
+    >>> print(mean_of(total.raw[0, 0]), total.raw[0, 0].rows)
+    [2.] 4.0
+    """
+    for part in parts:
+        _checks.one_of("parts", part, ("raw", "unit"))
+    on_host = all(isinstance(source, np.ndarray) for source in sources)
+    if on_host and not isinstance(present, jax.core.Tracer):
+        return _on_host(tuple(sources), present, parts, pairs)
+    return _moments(tuple(sources), present, parts, pairs)
+
+
+def pairs_of(count: int, pairs: bool) -> list[tuple[int, int]]:
+    """The pairs of so many sources, or each with itself alone."""
+    return [(i, j) for i in range(count) for j in range(i, count if pairs else i + 1)]
+
+
+@jax.jit(static_argnames=("parts", "pairs"))
+def _moments(sources, present, parts, pairs) -> Moments:
+    _checks.embeddings("sources", sources)
+    n = sources[0].shape[0]
+    if present is None:
+        present = jnp.ones((n, len(sources)), bool)
+    _checks.present(present, n, len(sources))
+
+    def of(rows):
+        shifts, ones, shifted = [], [], []
+        for source, has in zip(rows, present.T, strict=True):
+            has = has[:, None]
+            here = jnp.broadcast_to(has, source.shape)
+            source = jnp.where(here, source, 0)
+            count = jnp.maximum(jnp.sum(has, dtype=source.dtype), 1)
+            shift = lax.stop_gradient(jnp.sum(source, axis=0) / count)
+            shifts.append(shift)
+            shifted.append(jnp.where(here, source - shift[None, :], 0))
+            ones.append(has.astype(source.dtype))
+        extended = [jnp.concatenate(x, axis=1) for x in zip(ones, shifted, strict=True)]
+        if pairs:  # one product of all: there is a program to compile for each
+            whole, cuts = jnp.concatenate(extended, axis=1), [x.shape[1] for x in extended]
+            found = _split(product(whole, whole), np.cumsum([0, *cuts]))
+        else:
+            found = {(j, j): product(x, x) for j, x in enumerate(extended)}
+        return {(i, j): Pair((shifts[i], shifts[j]), sums) for (i, j), sums in found.items()}
+
+    raw = of(sources) if "raw" in parts else {}
+    units = [jax.vmap(unit)(source) for source in sources] if "unit" in parts else []
+    widths = tuple(source.shape[1] for source in sources)
+    count = twofold(jnp.asarray(float(n), sources[0].dtype))
+    return Moments(raw, of(units) if units else {}, count, widths)
+
+
+def _split(sums: Twofold, cuts: np.ndarray) -> dict[tuple[int, int], Twofold]:
+    """The blocks of pairs of sources."""
+    rows = list(itertools.pairwise(cuts.tolist()))
+    return {
+        (i, j): jax.tree.map(lambda x, a=rows[i], b=rows[j]: x[slice(*a), slice(*b)], sums)
+        for i, j in pairs_of(len(rows), True)
+    }
+
+
+def _on_host(sources, present, parts, pairs) -> Moments:
+    """The same by NumPy: sums in float64, and then in two pieces."""
+    dtype = jax.dtypes.canonicalize_dtype(np.result_type(np.float32, *sources))
+    if present is None:
+        present = np.ones((len(sources[0]), len(sources)), bool)
+    _checks.embeddings("sources", [source.astype(dtype, copy=False) for source in sources])
+    _checks.present(present, len(sources[0]), len(sources))
+    present = np.asarray(present)
+
+    def of(unit_rows):
+        shifts, extended = [], []
+        for source, has in zip(sources, present.T, strict=True):
+            rows = np.where(has[:, None], source, 0).astype(np.float64)
+            if unit_rows:
+                largest = np.abs(rows).max(axis=1, keepdims=True)
+                rows /= np.where(largest == 0, 1, largest)
+                lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+                rows /= np.where(lengths == 0, 1, lengths)
+            shift = (rows.sum(axis=0) / max(has.sum(), 1)).astype(dtype)
+            rows -= shift
+            rows[~has] = 0
+            shifts.append(shift)
+            extended.append(np.concatenate([has[:, None], rows], axis=1))
+        found = {}
+        for i, j in pairs_of(len(sources), pairs):
+            sums = extended[i].T @ extended[j]
+            high = sums.astype(dtype)
+            pieces = Twofold(jnp.asarray(high), jnp.asarray((sums - high).astype(dtype)))
+            found[i, j] = Pair((jnp.asarray(shifts[i]), jnp.asarray(shifts[j])), pieces)
+        return found
+
+    widths = tuple(source.shape[1] for source in sources)
+    raw = of(False) if "raw" in parts else {}
+    count = twofold(jnp.asarray(float(len(present)), dtype))
+    return Moments(raw, of(True) if "unit" in parts else {}, count, widths)
+
+
+def _means(pair: Pair) -> tuple[Twofold, Twofold]:
+    """Means of the shifted columns of each, over the rows that both have."""
+    high, low = pair.sums
+    count = jax.tree.map(lambda x: x[0, :1], pair.sums)
+    left = ratio(Twofold(high[1:, 0], low[1:, 0]), count)
+    return left, ratio(Twofold(high[0, 1:], low[0, 1:]), count)
+
+
+@jax.jit
+def mean_of(pair: Pair) -> Float[Array, " k"]:
+    """The mean of the first source's rows, those that both have."""
+    return pair.shifts[0] + _means(pair)[0].value
+
+
+@jax.jit
+def centred_gram(pair: Pair, centres: tuple[Array, Array]) -> Twofold:
+    r"""$\sum_w (x_w - a)^\top(y_w - b)$ over the rows that both have, about any `centres`."""
+    return jax.tree.map(lambda x: x[1:, 1:], _about(pair, centres))
+
+
+@jax.jit
+def raw_gram(pair: Pair) -> Twofold:
+    r"""$\sum_w x_w^\top y_w$ over the rows that both have."""
+    first, second = jax.tree.map(jnp.zeros_like, pair.shifts)
+    return centred_gram(pair, (first, second))

@@ -101,6 +101,9 @@ def residual(
     """
     for name, x in (("c", c), ("a", a), ("b", b)):
         _checks.array(name, x, 2)
+    # A product that goes into a sum may be rounded there and, cut off, elsewhere, or not: what is
+    # chosen between two numbers is rounded before.
+    a, b = (jnp.where(jnp.isfinite(x), x, jnp.nan) for x in (a, b))
     bits = (jnp.finfo(c.dtype).nmant + 1 - math.ceil(math.log2(a.shape[-1]))) // 2
     a_high = leading_bits(a, bits, axis=-1)
     b_high = leading_bits(b, bits, axis=-2)

@@ -6,7 +6,9 @@ import pkgutil
 import jax
 import pytest
 import test_promises_noise
+import test_promises_plans
 import test_promises_rooms
+import test_promises_similarity
 import test_promises_spectra
 import test_promises_weights
 from api_promises import functions_of
@@ -18,25 +20,27 @@ pytestmark = pytest.mark.one_leg
 TABLE = {
     name: row
     for module in (
-        test_promises_noise, test_promises_rooms, test_promises_spectra, test_promises_weights
+        test_promises_noise, test_promises_plans, test_promises_rooms, test_promises_similarity,
+        test_promises_spectra, test_promises_weights,
     )
     for name, row in module.TABLE.items()
 }  # fmt: skip
 # These look at values, read files, draw or loop on the host, so they cannot be traced.
 HOST_MODULES = (
-    "jaxmeta.diagnosis", "jaxmeta.eigen", "jaxmeta.evaluate", "jaxmeta.files", "jaxmeta.plot",
-    "jaxmeta.progress", "jaxmeta.text",
+    "jaxmeta.adapters", "jaxmeta.diagnosis", "jaxmeta.eigen", "jaxmeta.evaluate", "jaxmeta.files",
+    "jaxmeta.plot", "jaxmeta.progress", "jaxmeta.text",
 )  # fmt: skip
 HOST_ONLY = {
-    "averaged_autoencoder", "best_reconstructed", "concatenated_autoencoder",
-    "decoupled_autoencoder", "locally_linear", "meta_embedding", "reconstruction_matrix",
+    "apply", "averaged_autoencoder", "best_reconstructed", "concatenated_autoencoder",
+    "decoupled_autoencoder", "fit", "locally_linear", "meta_embedding", "reconstruction_matrix",
     "released_window", "validate", "weigh",
 }  # fmt: skip
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {
-    "axis_lengths", "check_spectrum", "column_norms", "difference", "distance_to_boundary",
-    "fix_signs", "known", "loss_changes", "norm", "outside", "power", "power_of_two",
-    "residual", "row_norms", "safe_ratio", "safe_sqrt", "split_columns", "unit",
+    "axis_lengths", "centred_gram", "check_spectrum", "check_widths", "column_norms", "difference",
+    "distance_to_boundary", "fix_signs", "known", "leading_bits", "loss_changes", "needs", "norm",
+    "outside", "pairs_of", "power", "power_of_two", "residual", "rotations_between", "row_norms",
+    "safe_ratio", "safe_sqrt", "split_columns", "unit",
 }  # fmt: skip
 OF_FUNCTIONS = {"gradient_weights"}  # takes a function first: see test_optimise
 

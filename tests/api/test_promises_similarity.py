@@ -1,0 +1,54 @@
+"""What every public function promises: How alike two embeddings are."""
+
+import jax
+import numpy as np
+from api_promises import promises_of
+from api_rows import SOURCES_DEGENERATE, WORDS, Row, embedding, frame, twice, two_sources
+from helpers import rotation
+
+from jaxmeta import covariance, similarity
+
+
+def alike(rng):
+    """Of different widths, in no special basis, about other points."""
+    e = embedding(rng, 4)
+    return e @ rotation(rng, 4) + 1, e[:, :3] @ rotation(rng, 3) + embedding(rng, 3) - 2
+
+
+def one_apart(rng):
+    """Words that are the same but for one."""
+    return np.eye(WORDS)[:, :1] * np.ones((1, 4)), embedding(rng, 3)
+
+
+DEGENERATE = {
+    "identical": twice(lambda rng: embedding(rng, 3)),
+    "repeated": twice(lambda rng: frame(rng, 3)),
+    "duplicated": lambda rng: ((e := embedding(rng, 2)), np.append(e, e, axis=1)),
+    "rank one": lambda rng: (embedding(rng, 1) * np.ones((1, 4)), embedding(rng, 3)),
+    "one word apart": one_apart,
+    "equal words": lambda rng: (embedding(rng, 3), np.ones((WORDS, 4))),
+    "one zero": lambda rng: (embedding(rng, 3), np.zeros((WORDS, 4))),
+    "zero": twice(lambda rng: np.zeros((WORDS, 3))),  # noqa: ARG005
+}
+
+TABLE = {
+    "cka": Row(similarity.cka, alike, DEGENERATE, order=2),
+    "cka_of_moments": Row(
+        lambda sources: similarity.cka_of_moments(covariance.moments(sources, parts=("raw",))),
+        lambda rng: (two_sources(rng),),
+        SOURCES_DEGENERATE,
+        totals=lambda out: [out.sum()],
+    ),
+    "permutation_test": Row(
+        lambda e, f: similarity.permutation_test(
+            similarity.cka, e, f, key=jax.random.key(0), draws=3
+        ),
+        alike,
+        {name: DEGENERATE[name] for name in ("identical", "one zero", "zero")},
+    ),
+    "procrustes_distance": Row(similarity.procrustes_distance, alike, DEGENERATE),
+    "unbiased_cka": Row(similarity.unbiased_cka, alike, DEGENERATE, order=2),
+    "unbiased_hsic": Row(similarity.unbiased_hsic, alike, DEGENERATE, order=2),
+}
+
+test_promises = promises_of(TABLE)

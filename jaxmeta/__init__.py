@@ -31,7 +31,7 @@ from jaxmeta.weights import (
 )
 
 if TYPE_CHECKING:
-    from jaxmeta import evaluate, files, methods, text
+    from jaxmeta import adapters, evaluate, files, methods, text
     from jaxmeta.diagnosis import diagnose
     from jaxmeta.files import Vectors, align, merge_files, read_vectors, write_vectors
     from jaxmeta.methods import METHODS, Settings, apply, fit, meta_embedding
@@ -59,7 +59,7 @@ __all__ = [  # noqa: RUF022 - by topic
     "Corpus", "Recipe", "build_sources", "log_count", "ppmi", "shifted_pmi", "Vectors", "align",
     "merge_files", "read_vectors", "write_vectors", "ProgressBar",
     # rooms
-    "evaluate", "files", "methods", "text",
+    "adapters", "evaluate", "files", "methods", "text",
 ]  # fmt: skip
 
 _ROOMS = {

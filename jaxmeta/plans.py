@@ -31,6 +31,7 @@ __all__ = [
     "Planned",
     "Settings",
     "apply_plan",
+    "check_needs",
     "check_widths",
     "needs",
     "plan_of",
@@ -79,6 +80,20 @@ class Planned(NamedTuple):
     """Dimensions unless said otherwise; None if the sources decide."""
     needs: str = ""
     """The field of `Settings` that must be given, or ""."""
+
+
+_HOW = {
+    "sigmas": "estimate the noise with noise_std or build_sources, or use 'default'",
+    "ideal": "pass the ideal embedding, or use another method",
+    "key": "pass key=jax.random.key(0)",
+}
+
+
+def check_needs(name: str, needed: str, settings: Settings) -> None:
+    """Raise unless settings have the field that a method needs, if it needs one."""
+    by_noise = needed == "sigmas" and settings.observed is not None
+    if needed and getattr(settings, needed) is None and not by_noise:
+        _checks.fail(f"settings.{needed}", "None", f"it for {name}", _HOW[needed])
 
 
 def needs(name: str, settings: Settings) -> dict[str, Any]:

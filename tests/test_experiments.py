@@ -16,6 +16,7 @@ from experiments import (
     corpus_to_sources,
     pip_dimension,
     pretrained,
+    sentences,
     weights_vs_oracle,
 )
 
@@ -190,6 +191,36 @@ def test_generated_files(tmp_path, capsys):
     # The long file drowns the better one; standardised, both count.
     assert by_name["as they are"].mean < by_name["wide"].mean < by_name["default"].mean
     assert "long dominates" in capsys.readouterr().out
+
+
+def test_generated_sentences(tmp_path, capsys, monkeypatch):
+    for name in ("unit rows", "default, k by .05"):
+        monkeypatch.delitem(sentences.METHODS, name)
+    files = dataclasses.replace(pretrained.SMOKE, files=("long", "narrow"), words=150)
+    config = dataclasses.replace(sentences.SMOKE, files=files, pairs=80, draws=20)
+    out = tmp_path / "sentences"
+    rows = sentences.report(config, out)
+    names = {path.name for path in out.iterdir()}
+    assert names == {"rows.csv", "table.md", "differences.png", "provenance.json"}
+    ways = {(row.files, row.method, row.fitted) for row in rows}
+    both, ones = "long + narrow", ("long", "narrow")
+    assert ways == {(one, one, "") for one in ones} | {(both, "concatenation", "")} | {
+        (files, "default", fitted) for files in (*ones, both) for fitted in ("STS-B", "SICK")
+    }
+    assert len(rows) == len(ways) * 2 * len(sentences.TASKS)
+    found = {(row.files, row.method, row.fitted, row.task, row.metric): row for row in rows}
+    for row in rows:
+        singles = [
+            found[one, one, "", row.task, row.metric].value for one in row.files.split(" + ")
+        ]
+        assert row.difference == pytest.approx(row.value - max(singles), abs=1e-12)
+        assert np.isfinite(row.alike) == ((row.files, row.method) == (both, "default"))
+        if np.isfinite(row.alike):
+            alone = [found[one, "default", row.fitted, row.task, row.metric].value for one in ones]
+            assert row.alike == pytest.approx(row.value - max(alone), abs=1e-12)
+        assert row.low <= row.value <= row.high
+        assert row.dimensions <= 30
+    assert both in capsys.readouterr().out
 
 
 def test_without_data_an_experiment_says_what_is_missing(monkeypatch, tmp_path):

@@ -177,7 +177,7 @@ def test_type_checkers_see_the_same_names():
 def test_no_function_hides_a_module():
     packages = [
         "jaxmeta",
-        *(f"jaxmeta.{room}" for room in ("text", "files", "methods", "evaluate")),
+        *(f"jaxmeta.{room}" for room in ("text", "files", "methods", "evaluate", "adapters")),
     ]
     for package in map(importlib.import_module, packages):
         for _, name, _ in pkgutil.iter_modules(package.__path__):

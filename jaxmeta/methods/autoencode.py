@@ -24,6 +24,7 @@ from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
 from jaxmeta._types import Numbers, Present, Scalar, Sources
+from jaxmeta.affine import check_widths
 from jaxmeta.combine import known
 from jaxmeta.linalg import matmul, unit
 from jaxmeta.progress import Progress, silent
@@ -105,6 +106,17 @@ class Autoencoder:
     encoders: tuple[Layer, ...]
     decoders: tuple[Layer, ...]
     wiring: _Wiring = dataclasses.field(metadata={"static": True})
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Columns of each source."""
+        return tuple(layer.kernel.shape[0] for layer in self.encoders)
+
+    @property
+    def width(self) -> int:
+        """Columns of the result."""
+        codes = [layer.kernel.shape[1] for layer in self.encoders]
+        return codes[0] if self.wiring.k else sum(codes)
 
 
 class Autoencoded(NamedTuple):
@@ -196,12 +208,8 @@ def autoencoded_rows(
     parameters: Autoencoder, sources: Sources, *, present: Present | None = None
 ) -> Float[Array, "n m"]:
     """The meta-embedding of rows, seen in training or not, by trained `parameters`."""
-    sizes = _check(sources, present)
-    _checks.count("sources", sources, len(parameters.encoders))
-    for j, (size, layer) in enumerate(zip(sizes, parameters.encoders, strict=True)):
-        if size != layer.kernel.shape[0]:
-            do = "pass the sources in the order of the training"
-            _checks.fail(f"sources[{j}]", f"{size} columns", str(layer.kernel.shape[0]), do)
+    _check(sources, present)
+    check_widths(parameters.widths, sources)
     inputs = _inputs(sources, present, parameters.wiring.normalise)
     return parameters.wiring.join(_codes(parameters, inputs))
 

@@ -29,7 +29,16 @@ from jaxmeta.methods.autoencode import (
 )
 from jaxmeta.methods.lle import locally_linear
 from jaxmeta.methods.one_ton import one_to_n_plus
-from jaxmeta.plans import PLANS, Plan, Settings, apply_plan, check_widths, needs, plan_of, reduced
+from jaxmeta.plans import (
+    PLANS,
+    Plan,
+    Settings,
+    apply_plan,
+    check_needs,
+    needs,
+    plan_of,
+    reduced,
+)
 from jaxmeta.quadratic import exact_weights, pip_quadratic
 from jaxmeta.released import released_one_to_n
 from jaxmeta.spectral import split_by_source
@@ -55,13 +64,6 @@ class Method(NamedTuple):
     """Why there is no plan for other rows, where there is none."""
 
 
-_HOW = {
-    "sigmas": "estimate the noise with noise_std or build_sources, or use 'default'",
-    "ideal": "pass the ideal embedding, or use another method",
-    "key": "pass key=jax.random.key(0)",
-}
-
-
 def fit(name: str, stats: Any, settings: Settings | None = None) -> Any:
     """The plan of a method: what `apply` does to the rows of these sources, or to any others.
 
@@ -81,7 +83,7 @@ def fit(name: str, stats: Any, settings: Settings | None = None) -> Any:
             do = METHODS[name].unplanned or "pass the sources themselves"
             _checks.fail("stats", f"moments for {name}", "sources", do)
         settings = settings or Settings()
-        _check_needs(name, settings)
+        check_needs(name, METHODS[name].needs, settings)
         return plan_of(name, stats, settings)
     _, sources, settings = _unpacked(stats, settings or Settings())
     return _fitted(name, sources, settings, METHODS[name].unplanned)
@@ -99,11 +101,10 @@ def apply(plan: Any, sources: Any, present: Present | None = None) -> Any:
     return found if words is None else Vectors(words, np.asarray(found))
 
 
-def _rows(plan: Any, sources: Sequence[Array], present: Present | None) -> Array:
+def _rows(plan: Any, sources: Sequence[Any], present: Present | None) -> Array:
     if isinstance(plan, Plan):
         return apply_plan(plan, tuple(sources), present)
     if isinstance(plan, Autoencoder):
-        check_widths(tuple(layer.kernel.shape[0] for layer in plan.encoders), sources)
         return autoencoded_rows(plan, tuple(sources), present=present)
     _checks.fail("plan", f"a {type(plan).__name__}", "a plan", "make one with fit", TypeError)
 
@@ -136,19 +137,13 @@ def meta_embedding(name: str, sources: Any, settings: Settings | None = None) ->
     return found if words is None else Vectors(words, np.asarray(found))
 
 
-def _check_needs(name: str, settings: Settings) -> None:
-    method = METHODS[name]
-    by_noise = method.needs == "sigmas" and settings.observed is not None
-    if method.needs and getattr(settings, method.needs) is None and not by_noise:
-        do = _HOW[method.needs]
-        _checks.fail(f"settings.{method.needs}", "None", f"it for {name}", do)
-
-
 def _fitted(name: str, sources: Sequence[Array], settings: Settings, unplanned: str = "") -> Any:
     """The plan of a method, or the rows of one that has none; an error if a plan is wanted."""
     method = METHODS[name]
-    known(sources, settings.present)  # the checks alone
-    _check_needs(name, settings)
+    _checks.embeddings("sources", sources)
+    if settings.present is not None:
+        _checks.present(settings.present, sources[0].shape[0], len(sources))
+    check_needs(name, METHODS[name].needs, settings)
     for field in ("sigmas", "observed"):
         if getattr(settings, field) is not None:
             _checks.count(f"settings.{field}", getattr(settings, field), len(sources))
@@ -163,7 +158,7 @@ def _fitted(name: str, sources: Sequence[Array], settings: Settings, unplanned: 
 
 def _unpacked(
     sources: Any, settings: Settings
-) -> tuple[tuple[str, ...] | None, Sequence[Array], Settings]:
+) -> tuple[tuple[str, ...] | None, Sequence[Any], Settings]:
     """Words, arrays, and settings with what sources carry besides."""
     if isinstance(sources, Aligned):
         # Rows that were filled in are there to be used; those of zeros stand for nothing.

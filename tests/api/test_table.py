@@ -37,7 +37,8 @@ HOST_ONLY = {
 }  # fmt: skip
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {
-    "axis_lengths", "centred_gram", "check_spectrum", "check_widths", "column_norms", "difference",
+    "axis_lengths", "centred_gram", "check_needs", "check_spectrum", "check_widths", "column_norms",
+    "difference",
     "distance_to_boundary", "fix_signs", "known", "leading_bits", "loss_changes", "needs", "norm",
     "outside", "pairs_of", "power", "power_of_two", "residual", "rotations_between", "row_norms",
     "safe_ratio", "safe_sqrt", "split_columns", "unit",

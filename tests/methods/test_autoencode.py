@@ -231,9 +231,7 @@ def test_bad_calls(rng, hooked):
         mixed = (a, b.astype(jnp.float32))
         fails("sources.1.: got dtype float32, expected float64, as of sources", mixed, TypeError)
     parameters = cast(random_parameters(rng, "concatenated"))
-    with pytest.raises(ValueError, match=r"^sources: got 2 entries, expected 3, one per source"):
+    with pytest.raises(ValueError, match=r"^sources: got widths \(4, 3\), expected \(4, 3, 2\)"):
         autoencoded_rows(parameters, (a, b))
-    with pytest.raises(
-        ValueError, match=r"^sources.0.: got 3 columns, expected 4; pass the sources"
-    ):
+    with pytest.raises(ValueError, match=r"^sources: got widths \(3, 4, 2\), expected \(4, 3, 2\)"):
         autoencoded_rows(parameters, (b, a, c))

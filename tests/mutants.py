@@ -108,6 +108,33 @@ MUTANTS = [
     *mutants("files/_text", "tests/files")(
         ("np.arange(-columns, 1)]", "np.arange(-columns, 1) - 1]"),
     ),
+    *mutants("_twofold", "tests/test_covariance.py")(
+        ("_sum(high, matmul(a2.T, b1))", "_sum(high, matmul(a2.T, b2))"),
+        ("STEPS = 4", "STEPS = 1"),
+        ("product(gram.high.T, b)", "product(gram.high, b)"),
+    ),
+    *mutants("covariance", "tests/test_covariance.py")(
+        ("twofold(jnp.pad(-new, (1, 0)))", "twofold(jnp.pad(new, (1, 0)))"),
+        ("shift = lax.stop_gradient(jnp.sum(source, axis=0) / count)",
+         "shift = jnp.sum(source, axis=0) / count"),
+    ),
+    *mutants("affine", "tests/test_plans.py")(
+        ("jnp.where(values[0] == 0, 1, values[0])) ** 4",
+         "jnp.where(values[0] == 0, 1, values[0])) ** 2"),
+        ("max(int(np.argmax(known <= share)), 1)", "int(np.argmax(known <= share)) + 1"),
+        ("(1 - jnp.concatenate(seen.overlaps))", "jnp.concatenate(seen.overlaps)"),
+        ("safe_ratio(safe_sqrt(strength), values**2)", "safe_ratio(safe_sqrt(strength), values)"),
+    ),
+    *mutants("plans", "tests/test_plans.py")(
+        ("safe_ratio(power(values, -0.5)", "safe_ratio(power(values, 0.5)"),
+        ("jnp.sum(safe_ratio(halves, size) ** 4)", "jnp.sum(safe_ratio(halves, size) ** 2)"),
+        ("sigma * jnp.sqrt(pair.rows / n)", "sigma * (pair.rows / n)"),
+    ),
+    *mutants("similarity", "tests/test_similarity.py")(
+        ("* (n / (n - 2))", "* (n / (n - 1))"),
+        ("jnp.sum(p) * jnp.sum(q) / (n - 1)", "jnp.sum(p) * jnp.sum(q) / n"),
+        ("(1 + above) / (1 + draws)", "above / draws"),
+    ),
 ]  # fmt: skip
 
 

@@ -1,14 +1,17 @@
-"""Time and memory of merging two vector files, beside reading and writing as many bytes.
+"""Time and memory of merging vector files, beside reading and writing as many bytes.
 
-    python -m benchmarks.merge                                      binary formats: some minutes
-    python -m benchmarks.merge --rows 40000 --formats txt bin       a minute
+    python -m benchmarks.merge                                      safetensors and .npy: minutes
+    python -m benchmarks.merge --rows 1000000                       12 GB of disk, some more minutes
+    python -m benchmarks.merge --rows 40000 --formats txt bin npz   a minute
 
-Two files of 400,000 words and 300 columns of normal float32 numbers, the words of the second in
-another order, become one of 600 columns, with a weight for each dimension. Rows of the table:
+Three files of 200,000 words, of 300, 300 and 384 columns of normal float32 numbers, the words of
+all but the first in another order (unless `--ordered`), become one. Rows of the table:
 
-* bytes: both files are read and as many bytes written as the result has, a megabyte at a time;
-* merge_files: the same from files to a file by the library;
-* arrays: by `read_vectors`, `align`, `concatenate` and `write_vectors`, one after the other.
+* bytes: the files are read and as many bytes written as the result has, a megabyte at a time;
+* weights: `merge_files` with a weight for each dimension;
+* default: `merge_files` by the method "default", which reads the rows twice and turns them;
+* SVD: to 300 dimensions, for which all pairs of columns are multiplied;
+* arrays: weights by `read_vectors`, `align`, `concatenate` and `write_vectors`, one after another.
 
 Every measurement has a process of its own, one after the other, and the least of `--repeats` runs
 counts; the ratio is that of wall times to those of the bytes. Before each run the files are dropped
@@ -18,6 +21,7 @@ read beforehand, and writing is left to the system. Memory is the peak of the pr
 
 import argparse
 import json
+import math
 import os
 import tempfile
 from functools import partial
@@ -28,16 +32,17 @@ import numpy as np
 import jaxmeta
 from benchmarks._measure import apart, now, peak, since
 
-WAYS = ("bytes", "merge_files", "arrays")
+WAYS = ("bytes", "weights", "default", "SVD", "arrays")
 
 
-def generate(paths: list[Path], rows: int, columns: int) -> None:
-    """Write files, the words of each in another order."""
+def generate(paths: list[Path], rows: int, columns: list[int], *, ordered: bool) -> None:
+    """Write files, the words of each in another order unless they are `ordered`."""
     rng = np.random.default_rng(0)
     words = [f"word{i}" for i in range(rows)]
-    for path in paths:
-        jaxmeta.write_vectors(path, (words, rng.standard_normal((rows, columns), np.float32)))
-        rng.shuffle(words)
+    for path, k in zip(paths, columns, strict=True):
+        jaxmeta.write_vectors(path, (words, rng.standard_normal((rows, k), np.float32)))
+        if not ordered:
+            rng.shuffle(words)
 
 
 def sync(path: Path, *, drop: bool) -> None:
@@ -61,22 +66,26 @@ def copy(paths: list[Path], out: Path, size: int) -> None:
             file.write(block[: size - start])
 
 
-def measure(way: str, paths: list[Path], out: Path, columns: int, warm: bool) -> dict[str, float]:
+def measure(
+    way: str, paths: list[Path], out: Path, columns: list[int], warm: bool
+) -> dict[str, float]:
     """Merge files in this process."""
-    weights = (0.7, np.linspace(1, 2, columns, dtype=np.float32))
+    weights = tuple(np.linspace(1, 2, k, dtype=np.float32) for k in columns)
     size = sum(path.stat().st_size for path in paths)
     for path in paths:
         sync(path, drop=not warm)
         if warm:
-            path.read_bytes()
+            copy([path], out, 0)
     start = now()
     if way == "bytes":
         copy(paths, out, size)
-    elif way == "merge_files":
+    elif way == "weights":
         jaxmeta.merge_files(paths, out, weights=weights)
-    else:
+    elif way == "arrays":
         found = jaxmeta.align([jaxmeta.read_vectors(path) for path in paths])
         jaxmeta.write_vectors(out, (found.words, jaxmeta.concatenate(found.sources, weights)))
+    else:
+        jaxmeta.merge_files(paths, out, method=way, k=300 if way == "SVD" else None)
     if not warm:
         sync(out, drop=False)
     return {**since(start), "memory": peak() / 1024}
@@ -85,49 +94,54 @@ def measure(way: str, paths: list[Path], out: Path, columns: int, warm: bool) ->
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rows", type=int, default=400_000)
-    parser.add_argument("--columns", type=int, default=300)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--columns", type=int, nargs="+", default=[300, 300, 384])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--formats", nargs="+", default=["npy", "bin", "safetensors", "npz"])
+    parser.add_argument("--formats", nargs="+", default=["safetensors", "npy"])
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
     parser.add_argument("--warm", action="store_true")
-    parser.add_argument("--only", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--ordered", action="store_true")
+    parser.add_argument("--folder", help="where the files are to be, if not where others are")
+    parser.add_argument("--only", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.only:
-        way, first, second, out = asked.only
-        paths = [Path(first), Path(second)]
+        way, *files = asked.only
+        *paths, out = map(Path, files)
         if way == "generate":
-            generate(paths, asked.rows, asked.columns)
+            generate(paths, asked.rows, asked.columns, ordered=asked.ordered)
             return
-        print(json.dumps(measure(way, paths, Path(out), asked.columns, asked.warm)))
+        print(json.dumps(measure(way, paths, out, asked.columns, asked.warm)))
         return
     cached = "files in the cache" if asked.warm else "files not in the cache"
-    print(f"{asked.rows:,} x ({asked.columns} + {asked.columns}) float32, {cached}")
+    widths = " + ".join(map(str, asked.columns))
+    print(f"{asked.rows:,} x ({widths}) float32, {cached}")
     print(f"{'':<25}{'wall':>10}{'processor':>11}{'memory':>12}{'ratio':>9}")
     for suffix in asked.formats:
-        with tempfile.TemporaryDirectory() as folder:
-            names = ("first", "second", "out")
+        with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+            names = (*map(str, range(len(asked.columns))), "out")
             compare(suffix, [str(Path(folder) / f"{name}.{suffix}") for name in names], asked)
 
 
 def compare(suffix: str, files: list[str], asked: argparse.Namespace) -> None:
     """Print a row for each way. They take turns, so that a busy moment flatters nobody."""
-    runs: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
-    size = ["--rows", str(asked.rows), "--columns", str(asked.columns)]
-    run = partial(apart, "merge", *size, *["--warm"] * asked.warm, "--only")
+    runs: dict[str, list[dict[str, float]]] = {way: [] for way in asked.ways}
+    size = ["--rows", str(asked.rows), "--columns", *map(str, asked.columns)]
+    flags = [*["--warm"] * asked.warm, *["--ordered"] * asked.ordered]
+    run = partial(apart, "merge", *size, *flags, "--only")
     # Not in this process: others would start with its peak of memory.
     run("generate", *files)
     for _ in range(asked.repeats):
-        for way in WAYS:
+        for way in asked.ways:
             runs[way].append(run(way, *files))
     least = {
         way: {name: min(run[name] for run in found) for name in found[0]}
         for way, found in runs.items()
     }
+    base = least.get("bytes", {"wall": math.nan})["wall"]
     for way, row in least.items():
-        ratio = row["wall"] / least["bytes"]["wall"]
         print(
             f"{suffix:<13}{way:<12}{row['wall']:>8.2f} s{row['processor']:>9.2f} s"
-            f"{row['memory']:>8.2f} GiB{ratio:>7.1f} x",
+            f"{row['memory']:>8.2f} GiB{row['wall'] / base:>7.1f} x",
             flush=True,
         )
 

@@ -62,7 +62,8 @@ def _number(text: str) -> float | str:
 def write_provenance(path: Path, config: Any, *, started: float, dtype: str) -> None:
     """Where a table comes from: commit, versions, device, dtype, settings with seeds, time."""
     packages = ("jax", "jaxlib", "numpy", "scipy", "optax", "matplotlib", "jaxmeta")
-    changes = _git("status", "--porcelain")
+    # What this run writes is no change of what made it.
+    changes = _git("status", "--porcelain", "--", ".", ":(exclude)results")
     record = {
         "experiment": path.parent.name,
         "command": " ".join(["python -m experiments." + Path(sys.argv[0]).stem, *sys.argv[1:]]),

@@ -24,6 +24,9 @@ from jaxmeta.linalg import unit
 __all__ = ["Moments", "Pair", "centred_gram", "mean_of", "moments", "pairs_of", "raw_gram"]
 
 
+SOME = 64  # rows, whose mean is near that of all
+
+
 class Pair(NamedTuple):
     """Sums over the rows that two sources have, of their columns less a shift."""
 
@@ -179,38 +182,51 @@ def _split(sums: Twofold, cuts: np.ndarray) -> dict[tuple[int, int], Twofold]:
 def _on_host(sources, present, parts, pairs) -> Moments:
     """The same by NumPy: sums in float64, and then in two pieces."""
     dtype = jax.dtypes.canonicalize_dtype(np.result_type(np.float32, *sources))
+    _checks.embeddings("sources", [jax.ShapeDtypeStruct(x.shape, dtype) for x in sources])
+    n = len(sources[0])
     if present is None:
-        present = np.ones((len(sources[0]), len(sources)), bool)
-    _checks.embeddings("sources", [source.astype(dtype, copy=False) for source in sources])
-    _checks.present(present, len(sources[0]), len(sources))
-    present = np.asarray(present)
+        present = np.ones((n, len(sources)), bool)
+    _checks.present(present, n, len(sources))
 
     def of(unit_rows):
         shifts, extended = [], []
-        for source, has in zip(sources, present.T, strict=True):
-            rows = np.where(has[:, None], source, 0).astype(np.float64)
+        for source, has in zip(sources, np.asarray(present).T, strict=True):
+            whole = np.empty((n, 1 + source.shape[1]))
+            whole[:, 0], whole[:, 1:] = has, source
+            rows = whole[:, 1:]
+            if not has.all():
+                rows[~has] = 0
             if unit_rows:
-                largest = np.abs(rows).max(axis=1, keepdims=True)
-                rows /= np.where(largest == 0, 1, largest)
-                lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-                rows /= np.where(lengths == 0, 1, lengths)
-            shift = (rows.sum(axis=0) / max(has.sum(), 1)).astype(dtype)
+                _shorten(rows, scale=source.dtype.itemsize > 4)
+            # Any numbers near the mean will do.
+            some = rows[has][:SOME] if not has.all() else rows[:SOME]
+            shift = (some.sum(axis=0) / max(len(some), 1)).astype(dtype)
             rows -= shift
-            rows[~has] = 0
-            shifts.append(shift)
-            extended.append(np.concatenate([has[:, None], rows], axis=1))
+            if not has.all():
+                rows[~has] = 0
+            shifts.append(jnp.asarray(shift))
+            extended.append(whole)
         found = {}
         for i, j in pairs_of(len(sources), pairs):
             sums = extended[i].T @ extended[j]
             high = sums.astype(dtype)
             pieces = Twofold(jnp.asarray(high), jnp.asarray((sums - high).astype(dtype)))
-            found[i, j] = Pair((jnp.asarray(shifts[i]), jnp.asarray(shifts[j])), pieces)
+            found[i, j] = Pair((shifts[i], shifts[j]), pieces)
         return found
 
     widths = tuple(source.shape[1] for source in sources)
     raw = of(False) if "raw" in parts else {}
-    count = twofold(jnp.asarray(float(len(present)), dtype))
+    count = twofold(jnp.asarray(float(n), dtype))
     return Moments(raw, of(True) if "unit" in parts else {}, count, widths)
+
+
+def _shorten(rows: np.ndarray, *, scale: bool) -> None:
+    """Bring rows to length 1, but for zeros; `scale` where squares may overflow."""
+    if scale:
+        largest = np.abs(rows).max(axis=1, keepdims=True)
+        rows /= np.where(largest == 0, 1, largest)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    rows /= np.where(lengths == 0, 1, lengths)
 
 
 def _means(pair: Pair) -> tuple[Twofold, Twofold]:

@@ -31,6 +31,7 @@ __all__ = [
     "Planned",
     "Settings",
     "apply_plan",
+    "check_k",
     "check_needs",
     "check_widths",
     "needs",
@@ -80,6 +81,8 @@ class Planned(NamedTuple):
     """Dimensions unless said otherwise; None if the sources decide."""
     needs: str = ""
     """The field of `Settings` that must be given, or ""."""
+    missing: bool = True
+    """Whether sources may lack words."""
 
 
 _HOW = {
@@ -134,7 +137,7 @@ def plan_of(name: str, moments: Moments, settings: Settings | None = None) -> Pl
     _checks.scalar("settings.alpha", settings.alpha)
     for j, sigma in enumerate(settings.sigmas or ()):
         _checks.not_negative(f"settings.sigmas[{j}]", sigma)
-    _check_k(settings.k, sum(widths))
+    check_k(settings.k, sum(widths))
     if settings.shrink and name not in WEIGHTINGS:
         do = "choose one, such as 'UW' or 'aligned'"
         _checks.fail("settings.shrink", f"True for {name!r}", "a name in WEIGHTINGS", do)
@@ -144,14 +147,14 @@ def plan_of(name: str, moments: Moments, settings: Settings | None = None) -> Pl
     return dataclasses.replace(plan, method=name, rows=moments.count.value)
 
 
-def _check_k(k: Any, most: int) -> None:
+def check_k(k: Any, most: int, name: str = "settings.k") -> None:
     """Raise unless `k` is a number of dimensions, a fraction, or None."""
     if isinstance(k, float):
         if not 0 <= k < 1:
             do = "pass an int for a number of dimensions, or a fraction such as 0.05"
-            _checks.fail("settings.k", str(k), "a fraction from 0 to below 1", do)
+            _checks.fail(name, str(k), "a fraction from 0 to below 1", do)
     elif k is not None:
-        _checks.integer("settings.k", k, least=1, most=most, of="the concatenation")
+        _checks.integer(name, k, least=1, most=most, of="the concatenation")
 
 
 @jax.jit
@@ -164,7 +167,11 @@ def _spectrum(pair: Pair) -> tuple[Array, Array]:
 def _standard(pair: Pair) -> tuple[Array, Array, Array]:
     """The centre, the map and the effective rank of `standardise`."""
     centre = mean_of(pair)
-    values, v = axes(centred_gram(pair, (centre, centre)))
+    gram = centred_gram(pair, (centre, centre))
+    # Rows of length 1 that differ by their rounding alone are the same.
+    rounding = pair.rows * (8 * float(jnp.finfo(centre.dtype).eps)) ** 2
+    vary = jnp.trace(gram.high) > rounding
+    values, v = axes(jax.tree.map(lambda x: jnp.where(vary, x, 0 * x), gram))
     halves = power(values, 0.5)
     size = norm(halves)
     scale = safe_ratio(power(values, -0.5), size * jnp.ones_like(values))
@@ -303,6 +310,7 @@ PLANS: dict[str, Planned] = {
         "one embedding that all sources are linear in",
         pairs=True,
         k=300,
+        missing=False,
     ),
 }
 """Name to how a plan is made."""

@@ -110,6 +110,9 @@ def test_congruence(rng):
     x, a, b = (rounded(rng.normal(size=s)) for s in ((50, 4), (4, 2), (4, 3)))
     found = congruence(cast(a), product(*cast((x, x))), cast(b))
     assert_close(found.value, a.T @ x.T @ x @ b, scale=50 * 16, terms=8)
+    y = rounded(rng.normal(size=(50, 3)))
+    found = congruence(cast(a), product(*cast((x, y))), cast(rounded(np.eye(3))))
+    assert_close(found.value, a.T @ x.T @ y, scale=50 * 16, terms=8)
 
 
 # Moments

@@ -1,8 +1,9 @@
-"""Files of vectors are read and written, brought to the same words, and merged."""
+"""Files of vectors are read and written, brought to the same words, and merged; plans are kept."""
 
 from jaxmeta._files import Cache, write_whole
 from jaxmeta.files.alignment import Aligned, Coverage, align, predict_missing
 from jaxmeta.files.merge import merge_files
+from jaxmeta.files.plan_files import load_plan, plan_header, save_plan
 from jaxmeta.files.vectors import (
     DuplicateWords,
     Vectors,
@@ -20,9 +21,12 @@ __all__ = [
     "Vectors",
     "align",
     "as_vectors",
+    "load_plan",
     "merge_files",
+    "plan_header",
     "predict_missing",
     "read_vectors",
+    "save_plan",
     "to_gensim",
     "write_vectors",
     "write_whole",

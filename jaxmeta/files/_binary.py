@@ -40,9 +40,13 @@ def read(asked: _blocks.Asked) -> _blocks.Blocks:
                 # word2vec puts a new line after each vector.
                 words = [word.lstrip(b"\n") for word in words[:count]]
                 places = ends[:count] - 4 * columns
-                take = functools.partial(_float32s, buffer, places, columns)
+                decode = functools.partial(_decode, columns)
+                take = functools.partial(_taken, buffer, places, columns)
                 where = lambda i, at=offset, places=places: f"{path}: offset {at + places[i]}"  # noqa: E731
-                yield _blocks.Block(words, take, where, done())
+                stored = None
+                if path.suffix.lower() not in _blocks.PACKED:
+                    stored = _blocks.Stored(offset + places, 4 * columns, decode)
+                yield _blocks.Block(words, take, where, done(), stored)
                 row, at = row + count, int(ends[count - 1])
                 continue
             block = more(max(_blocks.BLOCK, 4 * columns))
@@ -56,14 +60,13 @@ def read(asked: _blocks.Asked) -> _blocks.Blocks:
             fail(f"{path}: offset {offset + at}", "more data", f"{rows} rows, as it says", do)
 
 
-def _float32s(buffer: bytes, places: np.ndarray, columns: int, chosen: np.ndarray) -> np.ndarray:
+def _taken(buffer: bytes, places: np.ndarray, columns: int, chosen: np.ndarray) -> np.ndarray:
     """Take the numbers at some of the places in a buffer."""
-    return _vectors(buffer, 4 * columns)[places[chosen]].view("<f4").reshape(-1, columns)
+    return _decode(columns, _blocks.at_each_byte(buffer, 4 * columns)[places[chosen]])
 
 
-def _vectors(buffer: Any, size: int) -> np.ndarray:
-    """View a buffer as the vectors, of so many bytes, that begin at each of its places."""
-    return np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
+def _decode(columns: int, items: np.ndarray) -> np.ndarray:
+    return items.view("<f4").reshape(-1, columns)
 
 
 def write(file: Any, given: _blocks.Given) -> None:
@@ -78,6 +81,6 @@ def write(file: Any, given: _blocks.Given) -> None:
         block = np.empty(int(places[-1]) + size + 1, np.uint8)
         block[np.arange(len(text)) + shifts.repeat(np.diff(ends, prepend=0))] = text
         numbers = np.ascontiguousarray(rows, "<f4").view(f"V{size}")
-        _vectors(block, size)[places] = numbers[:, 0]
+        _blocks.at_each_byte(block, size)[places] = numbers[:, 0]
         block[places + size] = ord("\n")
         file.write(block.data)

@@ -20,10 +20,13 @@ __all__ = [
     "DTYPES",
     "HEADER",
     "LONGEST",
+    "PACKED",
     "Asked",
     "Block",
     "Blocks",
     "Given",
+    "Stored",
+    "at_each_byte",
     "cast",
     "float_dtype",
     "line_blocks",
@@ -34,6 +37,7 @@ __all__ = [
 BLOCK = 1 << 19  # bytes read at a time: what is made of them stays in the processor's cache
 LONGEST = 1 << 24  # bytes of a line, or of a word
 DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
+PACKED = (".gz", ".bz2", ".zip")
 HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d+) (\d+)[ \r]*\n")
 
 
@@ -45,6 +49,15 @@ class Asked(NamedTuple):
     limit: int  # rows after so many are not looked at
     words: str | Path | Sequence[str] | None  # those of a matrix, or a file of them
     dtype: np.dtype | None  # what numbers are cast to afterwards
+    tensor: str | None = None  # the one that is wanted, where a file has several
+
+
+class Stored(NamedTuple):
+    """Rows stand in a file as they are, and can be taken from it in any order."""
+
+    offsets: np.ndarray  # of the first byte of each
+    size: int  # bytes of a row
+    decode: Callable[[np.ndarray], np.ndarray]  # from an array of such bytes to rows
 
 
 class Block(NamedTuple):
@@ -54,6 +67,7 @@ class Block(NamedTuple):
     rows: Callable[[np.ndarray], np.ndarray]  # from places in the block to their rows
     where: Callable[[int], str]  # from a place to the file and the line, offset or row
     done: float  # the fraction of the file that is read
+    stored: Stored | None = None  # where the rows are in the file, if they can be found again
 
 
 Blocks: TypeAlias = Generator[Block, None, None]
@@ -66,6 +80,11 @@ class Given(NamedTuple):
     shape: tuple[int, int]
     dtype: np.dtype
     blocks: Iterator[tuple[Sequence[str], np.ndarray]]  # some words and their vectors at a time
+
+
+def at_each_byte(buffer: Any, size: int) -> np.ndarray:
+    """View a buffer as the items, of so many bytes, that begin at each of its bytes."""
+    return np.ndarray((len(buffer) - size + 1,), f"V{size}", buffer, strides=(1,))
 
 
 def float_dtype(name: str, dtype: Any) -> np.dtype:

@@ -4,7 +4,7 @@ Words come in the order of the first source, then those that are new in the seco
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -69,7 +69,7 @@ class Aligned(NamedTuple):
 def align(
     sources: Sequence[Vectors],
     *,
-    vocabulary: Literal["intersection", "union"] = "intersection",
+    vocabulary: Literal["intersection", "union"] | Collection[str] = "intersection",
     missing: Literal["zero", "mean", "predict"] = "zero",
     ridge: float = RIDGE,
     names: Sequence[str] | None = None,
@@ -77,10 +77,11 @@ def align(
 ) -> Aligned:
     r"""Bring sources to the words of all or of any: one array per source, with a row for each.
 
-    In a union `missing` says what rows a source has for words that it lacks: "zero", the "mean" of
-    its rows, or what `predict_missing` predicts with `ridge`. `names` are for the table of coverage
-    and for errors. `progress` is called with "align" and the fraction of the sources that are done,
-    and with "predict" if there is something to predict. float16 becomes float32; if any source is
+    `vocabulary` may be words, too: the result has those of them that a source has, in that order.
+    Where a source lacks words, `missing` says what their rows are: "zero", the "mean" of its rows,
+    or what `predict_missing` predicts with `ridge`. `names` are for the table of coverage and for
+    errors. `progress` is called with "align" and the fraction of the sources that are done, and
+    with "predict" if there is something to predict. float16 becomes float32; if any source is
     float64, all are, where JAX has it. A source names a word once, and its values are finite.
 
     Cost: $O(nK)$ and a dictionary of the words of each source; memory for the result and one source
@@ -95,7 +96,7 @@ def align(
     _checks.one_of("missing", missing, ("zero", "mean", "predict"))
     _checks.positive("ridge", ridge, f"pass a small share, such as {RIDGE}")
     progress = progress or silent
-    words, rows = common_rows(sources, names, vocabulary)
+    words, rows = common_rows([source.words for source in sources], names, vocabulary)
     present = np.stack([row >= 0 for row in rows], axis=1)
     if missing == "predict":
         _check_reach(words, present, names)
@@ -113,41 +114,49 @@ def align(
     for done, j in enumerate(lacking, start=1):
         arrays[j] = _filled(given, has, ridge, j)
         progress("predict", done / len(lacking))
-    return Aligned(words, tuple(arrays), has, coverage_of(sources, names, rows, missing))
+    sizes = [len(source.words) for source in sources]
+    return Aligned(words, tuple(arrays), has, coverage_of(sizes, names, rows, missing))
 
 
 def coverage_of(
-    sources: Sequence[Vectors], names: Sequence[str], rows: Sequence[np.ndarray], how: str
+    sizes: Sequence[int], names: Sequence[str], rows: Sequence[np.ndarray], how: str
 ) -> tuple[Coverage, ...]:
-    """Say how much each source covers of words whose rows are those of `common_rows`."""
+    """Say how much sources of so many words cover of those whose rows `common_rows` found."""
     n, found = len(rows[0]), [int(np.sum(row >= 0)) for row in rows]
     return tuple(
-        Coverage(name, len(source.words), count, count / n, n - count, how if count < n else "")
-        for name, source, count in zip(names, sources, found, strict=True)
+        Coverage(name, size, count, count / n, n - count, how if count < n else "")
+        for name, size, count in zip(names, sizes, found, strict=True)
     )
 
 
 def common_rows(
-    sources: Sequence[Vectors], names: Sequence[str], vocabulary: str
+    sources: Sequence[tuple[str, ...]], names: Sequence[str], vocabulary: str | Collection[str]
 ) -> tuple[tuple[str, ...], list[np.ndarray]]:
     """Find the words of the result, and the row that each has in each source, -1 if none."""
-    _checks.one_of("vocabulary", vocabulary, ("intersection", "union"))
+    if isinstance(vocabulary, str):
+        _checks.one_of("vocabulary", vocabulary, ("intersection", "union"))
     indices = []
-    for j, source in enumerate(sources):
-        index = dict(zip(source.words, range(len(source.words)), strict=True))
-        if len(index) < len(source.words):
-            row, word = next(pair for pair in enumerate(source.words) if index[pair[1]] != pair[0])
+    for j, own in enumerate(sources):
+        index = dict(zip(own, range(len(own)), strict=True))
+        if len(index) < len(own):
+            row, word = next(pair for pair in enumerate(own) if index[pair[1]] != pair[0])
             got = f"{word!r} in rows {row} and {index[word]} of {names[j]}"
             fail(f"sources[{j}].words", got, "every word once", "drop or merge such rows")
         indices.append(index)
     if vocabulary == "union":
         words = tuple(dict.fromkeys(itertools.chain.from_iterable(indices)))
+    elif not isinstance(vocabulary, str):
+        some = (word for word in vocabulary if any(word in index for index in indices))
+        words = tuple(dict.fromkeys(some))
+        if not words:
+            got = f"{len(vocabulary)} words of which no source has any"
+            fail("vocabulary", got, "at least one", "check case and spelling")
     else:
         common = set(indices[0]).intersection(*indices[1:])
         words = tuple(filter(common.__contains__, indices[0]))
     if not words:
         pairs = zip(names, sources, strict=True)
-        shown = (f"{name} has {', '.join(map(repr, x.words[:SHOWN]))}" for name, x in pairs)
+        shown = (f"{name} has {', '.join(map(repr, own[:SHOWN]))}" for name, own in pairs)
         do = "lower-case the words if they differ in case, or pass vocabulary='union'"
         fail("sources", f"no word that all have ({'; '.join(shown)})", "at least one", do)
     none = itertools.repeat(-1)

@@ -2,19 +2,17 @@
 
 Text has a word and its numbers on each line, below a line of rows and columns (word2vec: `.txt`,
 `.vec`) or not (`.glove`); in `.bin` numbers are float32. `.npz` holds arrays `words` and `vectors`;
-`.npy` and `.safetensors` hold a matrix, with the words one on a line in `x.words.txt` or in the
-metadata. Text and `.bin` may be packed: `.gz`, `.bz2`, or `.zip` with one file. Words of text may
-have spaces inside, but not end in a space and a number. What is written reads back exactly.
+`.npy` and `.safetensors` hold a matrix, with the words one on a line in `x.words.txt`, in the
+metadata, or in the `tokenizer.json` beside the safetensors of a transformer. Text and `.bin` may be
+packed: `.gz`, `.bz2`, or `.zip` with one file. Words of text may have spaces inside, but not end in
+a space and a number. What is written reads back exactly.
 """
 
 import codecs
 import collections
-import re
 import sys
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +22,9 @@ from jaxtyping import Float
 from jaxmeta import _checks
 from jaxmeta._checks import fail
 from jaxmeta._files import write_whole
-from jaxmeta.files import _binary, _blocks, _matrices, _text
+from jaxmeta.files import _blocks
+from jaxmeta.files._formats import FORMATS, format_of
+from jaxmeta.files._words import DuplicateWords, Kept, check_words
 from jaxmeta.progress import Progress, silent
 
 __all__ = [
@@ -39,41 +39,11 @@ __all__ = [
 ]
 
 
-class _Format(NamedTuple):
-    suffixes: tuple[str, ...]
-    read: Callable[[_blocks.Asked], _blocks.Blocks]
-    write: Callable[[Any, _blocks.Given], None]
-    unfit: str  # a pattern of words that it cannot hold
-    fit: str  # what other words are
-    packed: bool = False  # whether the file may be
-    listed: bool = False  # whether words may be in a list beside it
-    dtype: Any = None  # what numbers become unless something else is asked for
-
-
-_TEXT = _text.UNFIT, "not ending in white space and a number", True, False, np.float32
-_LIST = r"\n|\r\Z", "not ending in a carriage return", False, True
-_FORMATS = {
-    "word2vec": _Format((".txt", ".vec"), _text.read, _text.write, *_TEXT),
-    "glove": _Format((".glove",), _text.read, partial(_text.write, header=False), *_TEXT),
-    "bin": _Format((".bin",), _binary.read, _binary.write, r"[ \n]", "without spaces", True),
-    "npz": _Format((".npz",), _matrices.read_npz, _matrices.write_npz, r"[\n\0]", "without NUL"),
-    "npy": _Format((".npy",), _matrices.read_npy, _matrices.write_npy, *_LIST),
-    "safetensors": _Format(
-        (".safetensors",), _matrices.read_tensors, _matrices.write_tensors, *_LIST
-    ),
-}
-_PACKED = (".gz", ".bz2", ".zip")
-
-
 class Vectors(NamedTuple):
     """Words, and a matrix with a row for each."""
 
     words: tuple[str, ...]
     matrix: Float[np.ndarray, "n k"]
-
-
-class DuplicateWords(UserWarning):
-    """A file names words more than once: the first row of each is kept."""
 
 
 def read_vectors(
@@ -83,6 +53,7 @@ def read_vectors(
     limit: int | None = None,
     vocabulary: Collection[str] | None = None,
     words: str | Path | Sequence[str] | None = None,
+    tensor: str | None = None,
     dtype: Any = None,
     errors: str = "strict",
     progress: Progress | None = None,
@@ -91,12 +62,14 @@ def read_vectors(
 
     `format` is one of glove, word2vec, bin, npz, npy and safetensors; None goes by the name, and
     then text may have a header or not. Of the first `limit` rows those of `vocabulary` are kept;
-    reading ends when all are found. `words` is for .npy and .safetensors: the words, or a file with
-    one on each line. `dtype` is float16, float32 or float64; None is that of the file, and float32
-    for text. `errors` is for words that are not UTF-8, as in `bytes.decode`: "backslashreplace"
-    keeps different words different. `progress` is called with "vectors" and the fraction read.
-    Words that come again are dropped, with a `DuplicateWords` warning. Numbers that are not finite
-    in `dtype` are refused.
+    reading ends when all are found. `words` is for .npy and .safetensors: the words, a file with
+    one on each line, or a `tokenizer.json`, which says of which token each row is; rows of none, as
+    at the end of a table that was made larger, are left out. `tensor` names the matrix that is
+    wanted of several in a .safetensors file. `dtype` is float16, float32 or float64; None is that
+    of the file, and float32 for text and bfloat16. `errors` is for words that are not UTF-8, as in
+    `bytes.decode`: "backslashreplace" keeps different words different. `progress` is called with
+    "vectors" and the fraction read. Words that come again are dropped, with a `DuplicateWords`
+    warning. Numbers that are not finite in `dtype` are refused.
 
     Cost: one pass; memory for what is kept, a quarter more while reading.
 
@@ -108,60 +81,44 @@ def read_vectors(
     ('the', '. . .')
     """
     path = Path(path)
-    kind = _FORMATS[format_of(path, format)]
+    kind = FORMATS[format_of(path, format)]
     if limit is not None:
         _checks.integer("limit", limit, least=1)
     if isinstance(vocabulary, str) or (vocabulary is not None and not vocabulary):
         fail("vocabulary", repr(vocabulary), "a collection of words", "pass at least one")
     if words is not None and not kind.listed:
         fail("words", f"some for {path}", "None", "this format has words of its own")
+    if tensor is not None and kind.read is not FORMATS["safetensors"].read:
+        fail("tensor", f"{tensor!r} for {path}", "None", "this format has one matrix")
     try:
         codecs.lookup_error(errors)
     except LookupError:
         fail("errors", repr(errors), "'strict', 'replace' or the like", "see bytes.decode")
     dtype = kind.dtype if dtype is None else dtype
     target = None if dtype is None else _blocks.float_dtype("dtype", dtype)
-    asked = _blocks.Asked(path, format, sys.maxsize if limit is None else limit, words, target)
+    limited = sys.maxsize if limit is None else limit
+    asked = _blocks.Asked(path, format, limited, words, target, tensor)
     wanted = None if vocabulary is None else frozenset(vocabulary)
-    kept = _Kept(wanted, errors)
+    kept = Kept(wanted, errors)
     with closing(kind.read(asked)) as blocks:
         matrix = _collect(blocks, asked, kept, progress or silent)
     if not kept.words:
         got = f"{len(wanted or ())} words of which none is in {path}"
         within = "" if limit is None else f" or raise limit, which is {limit}"
         fail("vocabulary", got, "at least one", f"check case and spelling{within}")
-    if kept.repeated:
-        message = f"{path}: {kept.repeated} rows repeat a word and were dropped; the first was kept"
-        warnings.warn(f"{message}.", DuplicateWords, stacklevel=2)
+    kept.warn(path, 2)
     return Vectors(tuple(kept.words), matrix)
 
 
-def format_of(path: str | Path, format: str | None = None) -> str:
-    """Name the format that is given, or that the name of a file tells."""
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    packed = suffixes.pop() if suffixes and suffixes[-1] in _PACKED else ""
-    if format is None:
-        kinds = {suffix: name for name, kind in _FORMATS.items() for suffix in kind.suffixes}
-        format = kinds.get("".join(suffixes[-1:]))
-        got, expected = f"a name ending in {suffixes[-1:] or ['nothing']}", ", ".join(kinds)
-    else:
-        got, expected = f"format {format!r}", ", ".join(_FORMATS)
-    if format not in _FORMATS:
-        fail(str(path), got, f"one of {expected}", f"pass format=, one of {', '.join(_FORMATS)}")
-    if packed and not _FORMATS[format].packed:
-        fail(str(path), packed, f"{format} as it is", "packing is for text and .bin: unpack it")
-    return format
-
-
 def _collect(
-    blocks: _blocks.Blocks, asked: _blocks.Asked, kept: "_Kept", progress: Progress
+    blocks: _blocks.Blocks, asked: _blocks.Asked, kept: Kept, progress: Progress
 ) -> np.ndarray:
     """Collect the rows of what is kept of all blocks."""
     matrix, words = np.empty((0, 0)), kept.words
     for block in blocks:
         before, chosen = len(words), kept.choose(block)
         if chosen.size:
-            where = lambda i, block=block, chosen=chosen: block.where(chosen[i])  # noqa: E731
+            where = lambda i, block=block, chosen=chosen: block.where(int(chosen[i]))  # noqa: E731
             rows = _blocks.cast(block.rows(chosen), asked.dtype, where)
             if not matrix.size:
                 # Room for all, if the rest is like this. What is not written to takes no memory.
@@ -177,56 +134,6 @@ def _collect(
     progress("vectors", 1.0)
     matrix.resize((len(words), *matrix.shape[1:]), refcheck=False)
     return matrix
-
-
-class _Kept:
-    """Words are kept once each, and of those that are wanted, if not all are."""
-
-    def __init__(self, wanted: frozenset[str] | None, errors: str) -> None:
-        self.words: dict[str, None] = {}
-        self.most = sys.maxsize if wanted is None else len(wanted)
-        self.repeated = 0
-        self._wanted, self._errors = wanted, errors
-
-    def choose(self, block: _blocks.Block) -> np.ndarray:
-        """Keep words of a block; return their places."""
-        words, kept, before = _decoded(block, self._errors), self.words, len(self.words)
-        if self._wanted is None:
-            kept.update(dict.fromkeys(words))
-            if len(kept) == before + len(words):
-                return np.arange(len(words))
-            while len(kept) > before:  # some come again: one by one
-                kept.popitem()
-        chosen = []
-        for place, word in enumerate(words):
-            if word in kept:
-                self.repeated += 1
-            elif self._wanted is None or word in self._wanted:
-                kept[word] = None
-                chosen.append(place)
-                if len(kept) == self.most:
-                    break
-        return np.array(chosen, int)
-
-
-def _decoded(block: _blocks.Block, errors: str) -> list[str]:
-    """Decode the words of a block, none of which may be empty."""
-    try:
-        words = b"\n".join(block.words).decode().split("\n")  # type: ignore[arg-type]
-    except (TypeError, UnicodeDecodeError):
-        words = []
-    try:
-        if len(words) != len(block.words):  # they are strings, not UTF-8, or have a new line
-            words = [w if isinstance(w, str) else w.decode("utf-8", errors) for w in block.words]
-    except UnicodeDecodeError as error:
-        where = block.where(list(block.words).index(error.object))
-        byte = f"byte {error.object[error.start]:#04x} at place {error.start}"
-        do = "pass errors='backslashreplace' to keep it, or 'replace'"
-        fail(where, f"{byte} of word {error.object!r}", "UTF-8", do)
-    if "" in words:
-        where = block.where(words.index(""))
-        fail(where, "an empty word", "a word in every row", "remove that row")
-    return words
 
 
 def write_vectors(
@@ -258,23 +165,26 @@ def write_rows(
     format: str | None = None,
     listed: str | Path | None = None,
     progress: Progress | None = None,
+    many: int | None = None,
 ) -> None:
-    """Write words and what `take(i, j)` returns for rows i to j, block by block."""
+    """Write words and what `take(i, j)` returns for rows i to j, at most `many`, block by block."""
     path, name, dtype = Path(path), format_of(path, format), _blocks.float_dtype("dtype", dtype)
-    kind, shown = _FORMATS[name], progress or silent
+    kind, shown = FORMATS[name], progress or silent
     if listed is not None and not kind.listed:
         fail("words", f"a file for {path}", "None", "this format has words of its own")
     if name == "bin" and dtype == np.float64:
         fail("dtype", "float64", "float32 in .bin files", "pass dtype=np.float32 to round")
-    _check_words(words, kind.unfit, kind.fit)
+    check_words(words, kind.unfit, kind.fit)
     step = max(1, _blocks.BLOCK // (columns * dtype.itemsize))
 
     def blocks() -> Iterator[tuple[Sequence[str], np.ndarray]]:
-        for i in range(0, len(words), step):
-            shown("vectors", min(i / len(words), 0.99))
-            rows = take(i, min(i + step, len(words)))
-            where = lambda place, i=i: f"vectors: row {i + place}, from 0"  # noqa: E731
-            yield words[i : i + step], _blocks.cast(rows, dtype, where)
+        for first in range(0, len(words), many or step):
+            taken = take(first, min(first + (many or step), len(words)))
+            for i in range(first, first + len(taken), step):
+                shown("vectors", min(i / len(words), 0.99))
+                rows = taken[i - first : i - first + step]
+                where = lambda place, i=i: f"vectors: row {i + place}, from 0"  # noqa: E731
+                yield words[i : i + len(rows)], _blocks.cast(rows, dtype, where)
 
     with ExitStack() as stack:
         if name == "npy" and listed is None:
@@ -286,21 +196,6 @@ def write_rows(
         held = words if listed is None else None
         kind.write(file, _blocks.Given(held, (len(words), columns), dtype, blocks()))
     shown("vectors", 1.0)
-
-
-def _check_words(words: Sequence[str], pattern: str, meaning: str) -> None:
-    """Raise unless every word can be written, and read again as it is."""
-    search, text = re.compile(pattern, re.ASCII).search, "".join(words)
-    some = words if not all(words) or re.search(r"[\0\t\n\r ]", text) else ()  # others always fit
-    for i, word in enumerate(some):
-        if not word or "\n" in word or search(word):
-            expected = f"words in one line, not empty, {meaning}"
-            fail(f"words[{i}]", repr(word), expected, "drop or mend it, or use another format")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        i = next(i for i, word in enumerate(words) if error.object[error.start] in word)
-        fail(f"words[{i}]", ascii(words[i]), "words that UTF-8 can hold", "drop or mend it")
 
 
 def as_vectors(source: Any) -> Vectors:

@@ -241,8 +241,8 @@ def _autoencoded(
 
 def _by_moments(name: str) -> Method:
     planned = PLANS[name]
-    missing = name != "1TON"
-    return Method(partial(_linear, name), planned.summary, planned.needs, missing, planned.k)
+    run = partial(_linear, name)
+    return Method(run, planned.summary, planned.needs, planned.missing, planned.k)
 
 
 METHODS: dict[str, Method] = {

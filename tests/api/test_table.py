@@ -33,15 +33,14 @@ HOST_MODULES = (
 HOST_ONLY = {
     "apply", "averaged_autoencoder", "best_reconstructed", "concatenated_autoencoder",
     "decoupled_autoencoder", "fit", "locally_linear", "meta_embedding", "reconstruction_matrix",
-    "released_window", "validate", "weigh",
+    "released_window", "validate", "weigh", "word_forms",
 }  # fmt: skip
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {
-    "axis_lengths", "centred_gram", "check_needs", "check_spectrum", "check_widths", "column_norms",
-    "difference",
-    "distance_to_boundary", "fix_signs", "known", "leading_bits", "loss_changes", "needs", "norm",
-    "outside", "pairs_of", "power", "power_of_two", "residual", "rotations_between", "row_norms",
-    "safe_ratio", "safe_sqrt", "split_columns", "unit",
+    "axis_lengths", "centred_gram", "check_k", "check_needs", "check_spectrum", "check_widths",
+    "column_norms", "difference", "distance_to_boundary", "fix_signs", "known", "leading_bits",
+    "loss_changes", "needs", "norm", "outside", "pairs_of", "power", "power_of_two", "residual",
+    "rotations_between", "row_norms", "safe_ratio", "safe_sqrt", "split_columns", "unit",
 }  # fmt: skip
 OF_FUNCTIONS = {"gradient_weights"}  # takes a function first: see test_optimise
 

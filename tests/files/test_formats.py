@@ -69,8 +69,7 @@ def test_packages_that_are_missing(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib, "import_module", absent)
     path = tmp_path / "v.safetensors"
     write_vectors(path, SMALL)  # needs none
-    message = r"safetensors: .*pip install 'jaxmeta\[io\]'"
-    rejected(message, read_vectors, path, error=ImportError)
+    same(read_vectors(path), SMALL)
     rejected(r"pip install 'jaxmeta\[gensim\]'", to_gensim, SMALL, error=ImportError)
 
 

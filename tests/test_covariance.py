@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from oracles import exact, inexact
 from strategies import seeds
 
-from jaxmeta import moments
+from jaxmeta import Settings, fit, moments
 from jaxmeta._twofold import Twofold, add, axes, congruence, multiply, product, ratio, twofold
 from jaxmeta.covariance import centred_gram, mean_of, raw_gram
+from jaxmeta.weightings import Observed, weigh
 
 WIDTHS = (2, 3, 1)
 
@@ -211,26 +212,39 @@ def test_what_is_not_needed_is_not_summed_up(rng):
 @pytest.mark.parametrize("on_host", [True, False])
 @pytest.mark.skipif(IN_64_BIT, reason="digits are kept in 32 bit, by host and device")
 def test_a_million_rows_of_condition_1000_keep_their_digits(rng, on_host):
-    """In blocks of rows far from 0: spectra against float64, to 1e-5."""
+    """In blocks of rows far from 0: spectra and weights against float64, to 1e-5."""
     k, blocks, n = 12, 10, 100_000
     mix = (rotation(rng, k) * np.geomspace(1, 8e-4, k)[None, :]) @ rotation(rng, k)
-    total, gram, sums = None, np.zeros((k, k)), np.zeros(k)
+    total, sums = None, {True: np.zeros((1 + k, 1 + k)), False: np.zeros((1 + k, 1 + k))}
     for _ in range(blocks):
         x = (rng.normal(size=(n, k)) @ mix + 0.01).astype(np.float32)
-        more = moments((x,) if on_host else (jnp.asarray(x),), parts=("raw",))
+        more = moments((x,) if on_host else (jnp.asarray(x),))
         total = more if total is None else total + more
         x = x.astype(np.float64)
-        gram, sums = gram + x.T @ x, sums + x.sum(axis=0)
-    pair = total.raw[0, 0]
-    mean = sums / (n * blocks)
-    for found, expected in (
-        (raw_gram(pair), gram),
-        (centred_gram(pair, (mean_of(pair),) * 2), gram - n * blocks * np.outer(mean, mean)),
-    ):
-        values = np.sqrt(np.linalg.eigvalsh(expected)[::-1])
-        assert values[0] / values[-1] > 900
-        np.testing.assert_allclose(axes(found)[0], values, rtol=1e-5)
-    np.testing.assert_allclose(mean_of(pair), mean, rtol=1e-5)
+        for unit in (True, False):
+            rows = x / np.linalg.norm(x, axis=1)[:, None] if unit else x
+            rows = np.insert(rows, 0, 1, axis=1)
+            sums[unit] += rows.T @ rows
+    rows = n * blocks
+    for unit, pair in ((True, total.unit[0, 0]), (False, total.raw[0, 0])):
+        mean, gram = sums[unit][0, 1:] / rows, sums[unit][1:, 1:]
+        centred = gram - rows * np.outer(mean, mean)
+        values, own = (np.sqrt(np.linalg.eigvalsh(x)[::-1]) for x in (gram, centred))
+        assert unit or values[0] / values[-1] > 1000
+        np.testing.assert_allclose(mean_of(pair), mean, rtol=1e-5)
+        np.testing.assert_allclose(axes(raw_gram(pair))[0], values, rtol=1e-5)
+        found = axes(centred_gram(pair, (mean_of(pair),) * 2))[0]
+        np.testing.assert_allclose(found, own, rtol=1e-5)
+        if unit:  # columns of the default are axes over the root of their values
+            lengths = np.linalg.norm(exactly(fit("default", total).maps[0]), axis=0)
+            np.testing.assert_allclose(lengths, own**-0.5 / np.sqrt(own.sum()), rtol=1e-5)
+    sigma = 1e-4
+    for name in ("SW", "DW", "spiked"):
+        plan = fit(name, total, Settings(sigmas=(sigma,)))
+        with jax.enable_x64(True):
+            (weights,) = weigh(name, [Observed(jnp.asarray(values**2), rows, 0.5, sigma)])
+        lengths = np.linalg.norm(exactly(plan.maps[0]), axis=0)
+        np.testing.assert_allclose(lengths, np.broadcast_to(weights, k), rtol=1e-5)
 
 
 def test_zero_rows_and_one_row(rng):

@@ -2,7 +2,7 @@
 VENV   := .venv
 PYTHON := $(VENV)/bin/python
 READY  := $(VENV)/ready
-PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile
+PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo check test lint types test64 test32 clean
 .DEFAULT_GOAL := demo

@@ -32,8 +32,21 @@ MAPS = Path("/proc/self/maps")
 MOST_MAPS = 50_000  # a process may map 65,530 pieces of memory on Linux
 
 
+# Files that take long begin first, so that no worker waits for one in the end.
+LONGEST = (
+    "guide.md", "test_tables.py", "test_plans.py", "test_theory.py", "test_promises_spectra.py",
+    "test_promises_weights.py", "test_promises_rooms.py", "test_promises_noise.py",
+    "test_promises_plans.py", "test_quadratic.py", "test_experiments.py", "test_similarity.py",
+)  # fmt: skip
+
+
 def pytest_collection_modifyitems(config, items):
-    """Deselect, and do not skip, what the other leg runs: a skip says that something is missing."""
+    """Put long files first; deselect, and do not skip, what the other leg runs.
+
+    A skip says that something is missing.
+    """
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
     others = [item for item in items if IN_64_BIT and item.get_closest_marker("one_leg")]
     if others:
         config.hook.pytest_deselected(items=others)

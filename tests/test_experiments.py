@@ -17,6 +17,7 @@ from experiments import (
     pip_dimension,
     pretrained,
     sentences,
+    unseen_pairs,
     weights_vs_oracle,
 )
 
@@ -221,6 +222,29 @@ def test_generated_sentences(tmp_path, capsys, monkeypatch):
         assert row.low <= row.value <= row.high
         assert row.dimensions <= 30
     assert both in capsys.readouterr().out
+
+
+def test_generated_pairs(tmp_path, capsys):
+    config = dataclasses.replace(unseen_pairs.SMOKE, words=150, triples=(), draws=20)
+    out = tmp_path / "unseen_pairs"
+    rows = unseen_pairs.report(config, out)
+    texts = {f"{name}.md" for name in ("table", "summary", "spelling", "apart", "prediction")}
+    files = {"rows.csv", "signs.csv", "differences.png", "provenance.json"}
+    assert {path.name for path in out.iterdir()} == texts | files
+    pairs = {f"first + {name}" for name in ("second", "third", "noise", "shuffled", "copy")}
+    assert {row.files for row in rows} == pairs | {"second + third"}
+    found = {(row.files, row.method): row for row in rows}
+    for row in rows:
+        best = max(found[row.files, name].mean for name in row.files.split(" + "))
+        assert row.over_best == pytest.approx(row.mean - best, abs=1e-12)
+        assert row.low <= row.over_best <= row.high
+    # Word forms leave files out that have nothing to give, and the default does not.
+    for name in ("noise", "shuffled"):
+        files = f"first + {name}"
+        assert found[files, "default"].mean < found[files, "word forms"].mean
+    apart = {sign["file"]: sign["separation"] for sign in _record.read_table(out / "signs.csv")}
+    assert abs(apart["shuffled"]) < 0.5 < 1 < apart["third"] < apart["first"] == apart["copy"]
+    assert "first + second" in capsys.readouterr().out
 
 
 def test_without_data_an_experiment_says_what_is_missing(monkeypatch, tmp_path):

@@ -42,6 +42,7 @@ LAYERS = {
     "affine": 7,
     "released": 7,
     "similarity": 7,
+    "spelling": 7,
     "weightings": 8,
     "plans": 9,
     "files": 10,

@@ -26,6 +26,7 @@ from helpers import rotation
 import jaxmeta
 from jaxmeta.methods import Layer
 from jaxmeta.methods.autoencode import _Wiring
+from jaxmeta.spelling import WordForms, separation
 
 
 def network(encoders, sources):
@@ -33,6 +34,10 @@ def network(encoders, sources):
     return jaxmeta.methods.autoencoded_rows(
         jaxmeta.methods.Autoencoder(encoders, (), wiring), sources
     )
+
+
+ORDERED = np.argwhere(np.triu(np.ones((WORDS, WORDS)), 1))
+PAIRS = WordForms(*(np.tile(rows, (9, 1)) for rows in (ORDERED[::3], ORDERED[1::3])))
 
 
 def layers(rng):
@@ -50,6 +55,15 @@ TABLE = {
         jaxmeta.diagnosis.disagreement,
         lambda rng: (two_sources(rng),),
         SOURCES_DEGENERATE,
+    ),
+    "separation": Row(
+        lambda source: separation(source, PAIRS),
+        lambda rng: (embedding(rng, 3),),
+        {
+            "zero": lambda rng: (np.zeros((WORDS, 3)),),  # noqa: ARG005
+            "equal words": lambda rng: (np.ones((WORDS, 3)),),  # noqa: ARG005
+            "one zero": lambda rng: (embedding(rng, 3) * (np.arange(WORDS) > 0)[:, None],),
+        },
     ),
     "autoencoded_rows": Row(
         network,

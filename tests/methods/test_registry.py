@@ -174,6 +174,10 @@ def test_aligned_files_go_in_as_they_are(missing, rng):
     present = both.present if missing == "zero" else None
     expected = jaxmeta.meta_embedding("default", both.sources, Settings(present=present))
     np.testing.assert_array_equal(found.matrix, expected)
+    plan = jaxmeta.fit("default", both)
+    again = jaxmeta.apply(plan, both)
+    assert again.words == both.words
+    np.testing.assert_array_equal(again.matrix, expected)
     other = None if missing == "zero" else both.present
     different = jaxmeta.meta_embedding("default", both.sources, Settings(present=other))
     assert not np.allclose(found.matrix, different, atol=1e-3)

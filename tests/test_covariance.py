@@ -98,6 +98,7 @@ def test_axes_of_matrices_without_full_rank(rng, rank):
     assert np.isfinite(v).all()
 
 
+@pytest.mark.one_leg
 def test_derivatives_of_axes_are_finite_at_equal_values():
     def loss(x):
         values, v = axes(product(x, x))
@@ -107,6 +108,7 @@ def test_derivatives_of_axes_are_finite_at_equal_values():
         assert np.isfinite(jax.grad(loss)(cast(x))).all()
 
 
+@pytest.mark.one_leg
 def test_congruence(rng):
     x, a, b = (rounded(rng.normal(size=s)) for s in ((50, 4), (4, 2), (4, 3)))
     found = congruence(cast(a), product(*cast((x, x))), cast(b))
@@ -179,6 +181,7 @@ def test_moments_of_blocks_add(rng, cut):
                 assert_close(first, second, scale=spread, terms=64)
 
 
+@pytest.mark.one_leg
 def test_rows_are_counted_beyond_what_a_number_of_the_dtype_can_count(rng):
     """2^24 + 1 is no float32."""
     one, many = moments(cast(draw(rng, 1))), moments(cast(draw(rng, 2)))
@@ -190,6 +193,7 @@ def test_rows_are_counted_beyond_what_a_number_of_the_dtype_can_count(rng):
     assert int(pair.high[0, 0]) + int(pair.low[0, 0]) == 2**24 + 1
 
 
+@pytest.mark.one_leg
 def test_moments_of_other_sources_do_not_add(rng):
     first, second = moments(cast(draw(rng, 5))), moments(cast(draw(rng, 5, (2, 3))))
     with pytest.raises(ValueError, match=r"other: got moments of \(2, 3\), expected the same"):
@@ -202,12 +206,14 @@ def test_moments_of_other_sources_do_not_add(rng):
         moments(cast(draw(rng, 5)), parts=("rows",))
 
 
+@pytest.mark.one_leg
 def test_what_is_not_needed_is_not_summed_up(rng):
     found = moments(cast(draw(rng, 5)), parts=("unit",), pairs=False)
     assert not found.raw
     assert set(found.unit) == {(j, j) for j in range(3)}
 
 
+@pytest.mark.one_leg
 @pytest.mark.slow
 @pytest.mark.parametrize("on_host", [True, False])
 @pytest.mark.skipif(IN_64_BIT, reason="digits are kept in 32 bit, by host and device")
@@ -247,6 +253,7 @@ def test_a_million_rows_of_condition_1000_keep_their_digits(rng, on_host):
         np.testing.assert_allclose(lengths, np.broadcast_to(weights, k), rtol=1e-5)
 
 
+@pytest.mark.one_leg
 def test_zero_rows_and_one_row(rng):
     zeros = cast((np.zeros((4, 2)), rng.normal(size=(4, 3))))
     found = moments(zeros)
@@ -255,6 +262,7 @@ def test_zero_rows_and_one_row(rng):
     assert not np.asarray(centred_gram(one.raw[0, 0], (mean_of(one.raw[0, 0]),) * 2).value).any()
 
 
+@pytest.mark.one_leg
 def test_nan_shows(rng):
     first, second = draw(rng, 6, (2, 3))
     first[3, 1] = np.nan
@@ -263,6 +271,7 @@ def test_nan_shows(rng):
     assert np.isfinite(raw_gram(found.raw[1, 1]).value).all()
 
 
+@pytest.mark.one_leg
 def test_blocks_of_one_size_are_compiled_once(rng, compilations):
     total = moments(cast(draw(rng, 9)))
     total = total + moments(cast(draw(rng, 9)))

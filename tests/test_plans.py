@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import DTYPE, EPS, IN_64_BIT, assert_close, cast, exactly, rotation, rounded
+from helpers import DTYPE, EPS, assert_close, cast, exactly, rotation, rounded
 from hypothesis import given, settings
 from strategies import seeds
 
@@ -23,7 +23,11 @@ WIDTHS = (6, 4, 3)
 SIGMAS = (0.01, 0.015, 0.02)
 FILES = ("default", "UW", "UW, unit rows", "AVG", "AVG, rotated", "SVD", "PCA", "1TON")
 BY_NOISE = tuple(name for name in PLANS if name in WEIGHTINGS and PLANS[name].needs)
-BY_SIGMA = tuple(name for name in BY_NOISE if WEIGHTINGS[name].needs == "sigma")
+
+
+def in_32_bit(cases):
+    """Cases for the leg with fewer digits alone."""
+    return [pytest.param(*case, marks=pytest.mark.one_leg) for case in cases]
 
 
 def draw(rng, n=N, widths=WIDTHS, condition=10.0):
@@ -83,7 +87,7 @@ TRUTH = {
     "SVD": lambda e, x: leading(e, x, 200),
     "PCA": lambda e, x: leading(e, x, 200, centre=1),
     "1TON": lambda e, x: leading(e, x, 200),
-    **{name: lambda e, x, name=name: by_noise(name, e, x) for name in BY_SIGMA},
+    **{name: lambda e, x, name=name: by_noise(name, e, x) for name in ("SW", "DW", "aligned")},
 }
 SETTINGS = Settings(sigmas=SIGMAS)
 
@@ -97,7 +101,11 @@ def same_products(found, expected, terms=256):
 
 
 @pytest.mark.parametrize(
-    ("name", "on_host"), [("default", True), *((name, False) for name in TRUTH)]
+    ("name", "on_host"),
+    [
+        *(("default", True), ("default", False), ("DW", False), ("SVD", False)),
+        *in_32_bit((name, False) for name in TRUTH if name not in ("default", "DW", "SVD")),
+    ],
 )
 def test_rows_of_a_plan(rng, name, on_host):
     """Those that it was fitted to, in one piece or in blocks, and those that come later."""
@@ -139,7 +147,9 @@ def test_plans_are_what_the_library_computes_directly(rng):
     )
 
 
-@pytest.mark.parametrize("name", [*FILES, "SW", "DW", "spiked", "aligned"])
+@pytest.mark.parametrize(
+    "name", ["default", *in_32_bit((name,) for name in (*FILES[1:], "SW", "DW", "aligned"))]
+)
 def test_missing_rows_count_for_nothing(rng, name):
     """What they hold changes nothing; nobody has to fill them in."""
     sources = draw(rng)
@@ -176,7 +186,7 @@ def test_missing_rows_count_for_nothing(rng, name):
 # Cuts
 
 
-@pytest.mark.parametrize("name", ["default", "UW", "UW, unit rows", "DW", "AVG", "PCA"])
+@pytest.mark.parametrize("name", ["default", *in_32_bit((x,) for x in ("UW", "AVG", "PCA"))])
 @pytest.mark.parametrize("k", [1, 3, 0.5, 0.05, 0.0])
 def test_a_cut_says_exactly_what_it_loses(rng, name, k):
     sources = draw(rng)
@@ -223,6 +233,7 @@ def test_k_that_cannot_be(rng):
         fit("AVG", sources, Settings(k=2, present=present))
 
 
+@pytest.mark.one_leg
 def test_k_in_a_program(rng):
     sources = cast(draw(rng))
     found = jax.jit(lambda e: apply(fit("default", moments(e), Settings(k=3)), e))(sources)
@@ -354,7 +365,7 @@ def test_autoencoders_have_a_plan_in_their_encoders(rng, name):
         apply(plan, later[::-1])
 
 
-@pytest.mark.parametrize("name", ["default", "SVD", "DW"])
+@pytest.mark.parametrize("name", ["default", *in_32_bit((x,) for x in ("SVD", "DW"))])
 def test_hard_sources(rng, name):
     """Sources of zeros, duplicated columns, fewer rows than columns, one row: finite, no error."""
     e, f = rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
@@ -414,24 +425,3 @@ def test_order_of_rows_and_rotations_of_sources_change_nothing(seed):
     found = meta_embedding("default", cast(tuple(e[order] for e in sources)))
     same_products(found, expected[order], terms=2048)
     same_products(meta_embedding("default", cast(turned)), expected, terms=2048)
-
-
-@pytest.mark.skipif(not IN_64_BIT, reason="finite differences keep too few digits in 32 bit")
-@pytest.mark.parametrize("name", ["default", "spiked", "PCA"])
-def test_derivatives_through_fit(rng, name):
-    """Of inner products, by the rows that are fitted to and by sigma and alpha."""
-    sources, moves = cast(draw(rng, 12)), cast(draw(rng, 12))
-    weights = cast(rng.normal(size=(12, 12)))
-
-    def value(s):
-        moved = tuple(e + s * d for e, d in zip(sources, moves, strict=True))
-        settings = Settings(sigmas=tuple(x * (1 + s) for x in SIGMAS), alpha=0.5 * (1 + s), k=None)
-        if name in ("SVD", "PCA"):
-            settings = settings._replace(k=5)
-        out = apply(fit(name, moments(moved), settings), moved)
-        return jnp.sum(weights * (out @ out.T))
-
-    value = jax.jit(value)
-    slope = jax.jit(jax.grad(value))(0.0)
-    difference = (value(1e-6) - value(-1e-6)) / 2e-6
-    assert abs(slope - difference) <= 1e-5 * (1 + abs(difference))

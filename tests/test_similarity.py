@@ -139,6 +139,7 @@ def test_distance_against_a_dense_decomposition(rng, n, k, m, offset):
         assert_close(procrustes_distance(cast(e), cast(f)), expected, scale=1)
 
 
+@pytest.mark.one_leg
 def test_distance_is_a_metric(rng):
     for _ in range(20):
         e, f, g = drawn(rng, 16, 4, 4, 4)
@@ -147,6 +148,7 @@ def test_distance_is_a_metric(rng):
             assert x <= y + z + 4 * EPS
 
 
+@pytest.mark.one_leg
 def test_an_embedding_is_like_itself(rng):
     (e,) = drawn(rng, 16, 4, offset=3.0)
     alike = (e, 1e3 + e, np.repeat(e[:4], 4, axis=0), e[:, [0, 0, 1, 1]], e * [1, 0, 0, 0])
@@ -156,6 +158,7 @@ def test_an_embedding_is_like_itself(rng):
         assert_close(unbiased_cka(x, x), 1, scale=1, terms=2)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("function", [cka, unbiased_cka, procrustes_distance], ids=named)
 def test_means_rotations_scales_and_the_order_of_words_change_nothing(rng, function):
     for _ in range(5):
@@ -171,6 +174,7 @@ def test_means_rotations_scales_and_the_order_of_words_change_nothing(rng, funct
         assert_close(function(moved, cast(e)), like, scale=2)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("function", FUNCTIONS, ids=named)
 def test_powers_of_two_round_nothing(rng, function):
     e, f = drawn(rng, 16, 4, 3)
@@ -183,6 +187,7 @@ def test_powers_of_two_round_nothing(rng, function):
             assert found == expected * 4.0 ** (i + j), (i, j)
 
 
+@pytest.mark.one_leg
 def test_what_has_nothing_in_common(rng):
     q = np.linalg.qr(np.append(np.ones((16, 1)), rng.normal(size=(16, 7)), axis=1))[0]
     e, f = q[:, 1:5] * [4, 3, 2, 1], q[:, 5:]
@@ -200,6 +205,7 @@ NOTHING = {
 }
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("make", NOTHING.values(), ids=NOTHING)
 def test_an_embedding_of_equal_rows_is_like_no_other(rng, make):
     e, nothing = cast(drawn(rng, 11, 4)[0]), cast(make((11, 3)))
@@ -211,6 +217,7 @@ def test_an_embedding_of_equal_rows_is_like_no_other(rng, make):
     assert procrustes_distance(nothing, nothing) == 0
 
 
+@pytest.mark.one_leg
 def test_rank_one_and_duplicates(rng):
     x, y, f = drawn(rng, 16, 1, 4, 3)
     line = rounded(x @ rounded(rng.normal(size=(1, 4))))
@@ -223,6 +230,7 @@ def test_rank_one_and_duplicates(rng):
     assert_close(procrustes_distance(cast(line), x), 0, scale=1)
 
 
+@pytest.mark.one_leg
 def test_unbiased_alignment_with_rows_orthogonal_to_each_other_is_0(rng):
     f = cast(drawn(rng, 16, 4)[0])
     for columns in (1, 4, 16):
@@ -232,6 +240,7 @@ def test_unbiased_alignment_with_rows_orthogonal_to_each_other_is_0(rng):
             assert unbiased_cka(e, e) == 0
 
 
+@pytest.mark.one_leg
 def test_means_over_batches_are_those_of_all_rows(rng):
     e, f = drawn(rng, 6, 3, 2)
     batches = jnp.asarray(list(itertools.combinations(range(6), 4)))
@@ -239,6 +248,7 @@ def test_means_over_batches_are_those_of_all_rows(rng):
     assert_close(jnp.mean(each), unbiased_hsic(cast(e), cast(f)), scale=4 * size_of(e, f))
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=named)
 def test_what_is_no_number_gives_none_at_once(rng, function, bad):
@@ -252,6 +262,7 @@ def test_what_is_no_number_gives_none_at_once(rng, function, bad):
         assert np.isnan(function(cast(spoilt), cast(np.zeros((16, 3)))))
 
 
+@pytest.mark.one_leg
 def test_the_largest_numbers_are_no_infinity(rng):
     largest = float(jnp.finfo(DTYPE).max)
     e = rounded(np.where(rng.normal(size=(16, 4)) > 0, 1, -1) * largest)
@@ -315,6 +326,7 @@ def unbiased_by_columns(e, f):
     return hsic(e, f) / np.sqrt(hsic(e, e) * hsic(f, f))
 
 
+@pytest.mark.one_leg
 def test_the_two_forms_of_the_oracles_agree(rng):
     e, f = drawn(rng, 16, 4, 3)
     np.testing.assert_allclose(by_columns(e, f), dense_cka(e, f), rtol=1e-13)
@@ -376,12 +388,14 @@ def test_gradients_are_slopes_of_the_dense_truth(rng, function, oracle):
         assert abs((gradient * move).sum() - slope) <= 1e-8 + 64 * EPS
 
 
+@pytest.mark.one_leg
 def test_the_gradient_of_no_distance_is_0(rng):
     e = cast(drawn(rng, 16, 4)[0])
     for gradient in jax.grad(procrustes_distance, argnums=(0, 1))(e, e):
         assert not gradient.any()
 
 
+@pytest.mark.one_leg
 def test_few_rows_are_refused_by_the_unbiased_estimate():
     for function in (unbiased_cka, unbiased_hsic):
         with pytest.raises(ValueError, match="got 3 rows, expected at least 4"):
@@ -391,6 +405,7 @@ def test_few_rows_are_refused_by_the_unbiased_estimate():
 # By chance
 
 
+@pytest.mark.one_leg
 def test_alignment_by_chance_is_as_the_docstring_says(rng):
     """Over all orders of five words."""
     e, f = drawn(rng, 5, 3, 2, offset=1.0)
@@ -404,6 +419,7 @@ def test_alignment_by_chance_is_as_the_docstring_says(rng):
     assert_close(jnp.mean(unbiased), 0, scale=4)
 
 
+@pytest.mark.one_leg
 def test_permutations_have_the_moments_of_chance(rng):
     e, f = drawn(rng, 5, 3, 2)
     found = permutation_test(cka, cast(e), cast(f), key=jax.random.key(0), draws=2000)
@@ -415,6 +431,7 @@ def test_permutations_have_the_moments_of_chance(rng):
     assert abs(float(found.p_value) - likely) < 4 * np.sqrt(likely / 2000)
 
 
+@pytest.mark.one_leg
 def test_the_spread_is_that_of_a_sample(rng):
     """With n - 1: of two draws it is their difference over the root of two."""
     e, f = map(cast, drawn(rng, 16, 4, 3))
@@ -425,6 +442,7 @@ def test_the_spread_is_that_of_a_sample(rng):
     assert_close(found.std, abs(a - b) / np.sqrt(2), scale=1)
 
 
+@pytest.mark.one_leg
 def test_p_values_of_unrelated_embeddings_are_uniform():
     draws, trials = 9, 2000
 
@@ -443,6 +461,7 @@ def test_p_values_of_unrelated_embeddings_are_uniform():
     assert chi_squared < 27.9  # one in a thousand, for nine degrees of freedom
 
 
+@pytest.mark.one_leg
 def test_an_alignment_that_is_none_of_chance(rng):
     e = cast(drawn(rng, 16, 4)[0] * [1, 1, 1, 0])
     for similarity in (*ALIGNMENTS, lambda e, f: -procrustes_distance(e, f)):
@@ -451,6 +470,7 @@ def test_an_alignment_that_is_none_of_chance(rng):
         assert found.mean < found.observed
 
 
+@pytest.mark.one_leg
 def test_permutations_are_those_of_the_key(rng):
     e, f = map(cast, drawn(rng, 16, 4, 3))
     run = partial(permutation_test, cka, e, f, draws=19)
@@ -461,6 +481,7 @@ def test_permutations_are_those_of_the_key(rng):
     assert first.observed == other.observed == cka(e, f)
 
 
+@pytest.mark.one_leg
 def test_similarities_that_differ_by_rounding_count_as_equal():
     """Alignments of embeddings with a word apart are 1, or 1 / (n - 1)^2 for other orders."""
     n = 11
@@ -476,6 +497,7 @@ def test_similarities_that_differ_by_rounding_count_as_equal():
         assert found.std > 0
 
 
+@pytest.mark.one_leg
 def test_permutations_of_nothing_and_of_what_is_no_number(rng):
     e, nothing = cast(drawn(rng, 16, 4)[0]), jnp.zeros((16, 3))
     found = permutation_test(cka, e, nothing, key=jax.random.key(0), draws=19)
@@ -509,6 +531,7 @@ def test_alignment_of_moments_is_that_of_rows(rng):
     np.testing.assert_array_equal(cka_of_moments(moments(cast(sources[:1]))), [[1]])
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("host", [False, True], ids=["device", "host"])
 def test_alignment_of_moments_of_blocks_far_apart(rng, host):
     """The sums are about the mean of one block, so products of means are taken from them."""
@@ -523,6 +546,7 @@ def test_alignment_of_moments_of_blocks_far_apart(rng, host):
         assert_close(cka_of_moments(total)[0, 1], dense_cka(*sources), scale=1, terms=64)
 
 
+@pytest.mark.one_leg
 def test_alignment_of_moments_of_many_blocks(rng):
     """The sums are about the first row, which is far from the others."""
     sources = [np.append(100 + x[:1], x[1:], axis=0) for x in drawn(rng, 300, 4, 3)]
@@ -532,6 +556,7 @@ def test_alignment_of_moments_of_many_blocks(rng):
     assert_close(cka_of_moments(total)[0, 1], by_columns(*sources), scale=1, terms=4)
 
 
+@pytest.mark.one_leg
 def test_alignment_of_moments_with_nothing(rng):
     e, f = drawn(rng, 16, 4, 3)
     for first, second in itertools.pairwise((*NOTHING.values(), np.zeros)):
@@ -544,6 +569,7 @@ def test_alignment_of_moments_with_nothing(rng):
     np.testing.assert_array_equal(cka_of_moments(moments((many,))), [[0]])
 
 
+@pytest.mark.one_leg
 def test_rows_that_only_one_source_has_are_no_moments_of_both(rng):
     sources = drawn(rng, 16, 4, 3, 2)
     present = jnp.ones((16, 3), bool).at[2].set(False)
@@ -564,6 +590,7 @@ def test_rows_that_only_one_source_has_are_no_moments_of_both(rng):
         cka_of_moments(moments(cast(sources), swapped))
 
 
+@pytest.mark.one_leg
 def test_moments_that_are_no_numbers_show_where_they_are(rng):
     e, f, g = cast(drawn(rng, 16, 4, 3, 2))
     spoilt = f.at[0, 0].set(jnp.nan)

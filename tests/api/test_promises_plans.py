@@ -1,20 +1,16 @@
 """What every public function promises: moments and plans."""
 
-import jax.numpy as jnp
-import numpy as np
 from api_promises import promises_of
 from api_rows import (
     PRESENT,
     SOURCES_DEGENERATE,
-    WORDS,
     Row,
-    embedding,
     inner_products,
     two_sources,
 )
 
 from jaxmeta import Settings, moments
-from jaxmeta.affine import Plan, apply_plan, reduced
+from jaxmeta.affine import apply_plan
 from jaxmeta.covariance import mean_of, raw_gram
 from jaxmeta.plans import needs, plan_of
 
@@ -36,12 +32,6 @@ def weighted(sources, sigmas, alpha):
     settings = Settings(sigmas=sigmas, alpha=alpha)
     stats = moments(sources, **needs("DW", settings))
     return inner_products(apply_plan(plan_of("DW", stats, settings), sources))
-
-
-def cut(sources):
-    ones = tuple(jnp.ones(e.shape[1], e.dtype) for e in sources)
-    plan = reduced(Plan(None, ones), moments(sources, parts=("raw",)), 2)
-    return inner_products(apply_plan(plan, sources)), plan.values, plan.lost
 
 
 def later(sources, others):
@@ -66,23 +56,10 @@ def generic(rng):
 
 TABLE = {
     "moments": Row(sums, lambda rng: (two_sources(rng),), SOURCES_DEGENERATE, totals=lambda _: []),
-    "raw_gram": Row(
-        lambda sources: raw_gram(moments(sources, parts=("raw",)).raw[0, 1]).value,
-        lambda rng: (two_sources(rng),),
-        SOURCES_DEGENERATE,
-        totals=lambda _: [],
-    ),
-    "mean_of": Row(
-        lambda source: mean_of(moments((source,), parts=("raw",)).raw[0, 0]),
-        lambda rng: (embedding(rng, 2),),
-        {"zero": lambda _: (np.zeros((WORDS, 2)),)},
-        totals=lambda _: [],
-    ),
     "plan_of, default": Row(
         default, lambda rng: (two_sources(rng),), SOURCES_DEGENERATE, terms=256
     ),
     "plan_of, DW": Row(weighted, generic, DEGENERATE, terms=256),
-    "reduced": Row(cut, lambda rng: (two_sources(rng),), CLEAR, terms=64),
     "apply_plan": Row(
         later,
         lambda rng: (two_sources(rng), two_sources(rng)),

@@ -39,8 +39,9 @@ HOST_ONLY = {
 SHARED = {
     "axis_lengths", "centred_gram", "check_k", "check_needs", "check_spectrum", "check_widths",
     "column_norms", "difference", "distance_to_boundary", "fix_signs", "known", "leading_bits",
-    "loss_changes", "needs", "norm", "outside", "pairs_of", "power", "power_of_two", "residual",
-    "rotations_between", "row_norms", "safe_ratio", "safe_sqrt", "split_columns", "unit",
+    "loss_changes", "mean_of", "needs", "norm", "outside", "pairs_of", "power", "power_of_two",
+    "raw_gram", "reduced", "residual", "rotations_between", "row_norms", "safe_ratio", "safe_sqrt",
+    "split_columns", "unit",
 }  # fmt: skip
 OF_FUNCTIONS = {"gradient_weights"}  # takes a function first: see test_optimise
 

@@ -76,6 +76,7 @@ def solve(x, t, masks, strengths, **options):
     )
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("c", [1, 2, 3, 5])
 def test_every_problem_is_solved_as_if_alone(rng, c, soft):
@@ -98,6 +99,7 @@ def test_every_problem_is_solved_as_if_alone(rng, c, soft):
             np.testing.assert_allclose(found[i, j], chances_of(x @ w + b), atol=OFF)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("classes", [2, 4])
 def test_scikit_learn_agrees(rng, classes):
     linear_model = pytest.importorskip("sklearn.linear_model", exc_type=ImportError)
@@ -135,6 +137,7 @@ def test_the_gradient_vanishes(rng, c):
         assert_close(gradient, np.zeros(gradient.shape), scale=1, eps=max(EPS, TIGHT))
 
 
+@pytest.mark.one_leg
 def test_the_norm_of_the_gradient_tells_how_far_the_minimum_is(rng):
     x, t = problem(rng, n=300, k=20)
     best = objective(x, t, 1e-3, *newton(x, t, 1e-3))
@@ -152,6 +155,7 @@ def test_the_norm_of_the_gradient_tells_how_far_the_minimum_is(rng):
         assert fits.steps <= 12
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("c", [1, 3])
 def test_no_step_increases_the_objective_of_hard_problems(rng, c):
     """Long features with outliers, hardly penalised: Newton's steps alone overshoot here."""
@@ -167,6 +171,7 @@ def test_no_step_increases_the_objective_of_hard_problems(rng, c):
     assert value < 0.99 * np.log(max(c, 2))
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("c", [1, 2])
 def test_separable_data(c):
     """Without the penalty there would be no minimum."""
@@ -187,6 +192,7 @@ def test_separable_data(c):
     )
 
 
+@pytest.mark.one_leg
 def test_constant_and_absent_features(rng):
     x, t = problem(rng, k=3)
     mask = np.ones((1, 120), bool)
@@ -201,6 +207,7 @@ def test_constant_and_absent_features(rng):
     np.testing.assert_allclose(nothing.intercepts[0, 0, 0], np.log(share / (1 - share)), atol=OFF)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(("c", "k"), [(1, 50), (3, 50), (1, 2 * classifier.LEAF + 1)])
 def test_more_features_than_rows(rng, c, k):
     """Weights are combinations of rows: the same problem in as many dimensions as there are."""
@@ -214,6 +221,7 @@ def test_more_features_than_rows(rng, c, k):
     np.testing.assert_allclose(fits.weights[0, 0], q @ w, atol=OFF * np.abs(w).max())
 
 
+@pytest.mark.one_leg
 def test_a_class_that_is_missing_from_a_mask(rng):
     x, t = problem(rng, c=3)
     few = np.stack([t[:, 2] == 0, t[:, 0] == 1, np.zeros(120, bool)])
@@ -230,6 +238,7 @@ def test_a_class_that_is_missing_from_a_mask(rng):
     assert (probabilities(two, cast(x))[0, 0][few[1], 1] > 0.99).all()
 
 
+@pytest.mark.one_leg
 def test_scaled_features_and_strengths(rng):
     x, t = problem(rng)
     mask = np.ones((1, 120), bool)
@@ -239,6 +248,7 @@ def test_scaled_features_and_strengths(rng):
         np.testing.assert_allclose(fits.weights * size, plain.weights, rtol=10 * OFF, atol=OFF)
 
 
+@pytest.mark.one_leg
 def test_as_many_steps_for_ill_conditioned_features(rng):
     """Lengths from 1 to 10^-3, all of which matter at this strength, and hundreds of problems."""
     n, k = 400, 60
@@ -251,6 +261,7 @@ def test_as_many_steps_for_ill_conditioned_features(rng):
     assert fits.steps <= 40
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("m", [1, 33, 100])
 def test_inverse_root_by_halves(rng, monkeypatch, m):
     monkeypatch.setattr(classifier, "LEAF", 32)

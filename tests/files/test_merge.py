@@ -189,7 +189,17 @@ def settings_of(name, k=None):
 
 @pytest.mark.parametrize(
     ("name", "vocabulary"),
-    [*((name, "union") for name in LINEAR), ("default", "intersection"), ("PCA", "intersection")],
+    [
+        ("default", "union"),
+        *(
+            pytest.param(*case, marks=pytest.mark.one_leg)
+            for case in (
+                *((name, "union") for name in LINEAR if name != "default"),
+                ("default", "intersection"),
+                ("PCA", "intersection"),
+            )
+        ),
+    ],
 )
 def test_every_linear_method_is_as_in_memory(tmp_path, rng, monkeypatch, name, vocabulary):
     monkeypatch.setattr(merge, "BLOCK", 11 * 8 * 7)  # a few rows at a time
@@ -210,6 +220,7 @@ def test_every_linear_method_is_as_in_memory(tmp_path, rng, monkeypatch, name, v
     agree(found.matrix, expected.matrix)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(
     ("method", "suffixes", "missing"),
     [
@@ -239,6 +250,7 @@ def test_every_format_and_a_plan_for_later(tmp_path, rng, monkeypatch, method, s
     assert (tmp_path / "again.npy").read_bytes() == out.read_bytes()
 
 
+@pytest.mark.one_leg
 def test_given_words(tmp_path, rng):
     sources = sources_of(rng)
     paths = written(tmp_path, sources)
@@ -267,6 +279,7 @@ def test_names(tmp_path, rng):
     rejected("names: got 1 entries, expected 3", merge_files, paths, out, names=("a",))
 
 
+@pytest.mark.one_leg
 def test_weights_in_fewer_dimensions(tmp_path, rng):
     sources = sources_of(rng, dtype=jnp.zeros(()).dtype)
     paths = written(tmp_path, sources, (".npy", ".npy", ".npz"))
@@ -279,6 +292,7 @@ def test_weights_in_fewer_dimensions(tmp_path, rng):
     agree(read_vectors(out).matrix, meta_embedding("UW", scaled, Settings(k=4)))
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("name", ["default", "AVG, rotated", "PCA"])
 @pytest.mark.parametrize(
     "kind", ["fewer words than columns", "one shared word", "zeros", "a row of zeros", "twice"]

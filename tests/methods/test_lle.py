@@ -44,6 +44,7 @@ def spoil(sources, present):
 # --- neighbours
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(("k", "number"), [(1, 1), (3, 7), (50, WORDS - 1)])
 def test_neighbours_are_those_of_all_differences(rng, k, number):
     (source,) = draw(rng, [k])
@@ -51,6 +52,7 @@ def test_neighbours_are_those_of_all_differences(rng, k, number):
     np.testing.assert_array_equal(found, neighbours_of(source, number))
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("scale", [1e-18, 1.0, 1e18])
 def test_neighbours_far_off_the_origin_and_of_any_scale(rng, scale):
     # After centring, digits that the input still has are enough; squares would have lost them.
@@ -59,12 +61,14 @@ def test_neighbours_far_off_the_origin_and_of_any_scale(rng, scale):
     np.testing.assert_array_equal(found, neighbours_of(source / scale, 5))
 
 
+@pytest.mark.one_leg
 def test_equal_words_are_neighbours_in_order_and_never_of_themselves():
     found = nearest_neighbours(jnp.ones((6, 2), DTYPE), neighbours=3)
     expected = [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2], [0, 1, 2], [0, 1, 2]]
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.one_leg
 def test_missing_words_have_no_neighbours_and_are_nobodys(rng):
     (source,) = draw(rng, [3])
     present = rng.uniform(size=WORDS) < 0.6
@@ -73,6 +77,7 @@ def test_missing_words_have_no_neighbours_and_are_nobodys(rng):
     np.testing.assert_array_equal(found, neighbours_of(source, 6, present))
 
 
+@pytest.mark.one_leg
 def test_too_few_words_leave_places_empty():
     source, present = jnp.arange(5.0, dtype=DTYPE)[:, None], jnp.arange(5) < 3
     found = nearest_neighbours(source, neighbours=4, present=present)
@@ -126,6 +131,7 @@ def test_weights_are_those_of_the_formula(rng, sizes, number):
     jax.tree.map(np.testing.assert_array_equal, again, found)
 
 
+@pytest.mark.one_leg
 def test_a_source_that_lacks_a_word_has_no_part_in_its_weights(rng):
     sources = draw(rng, TWO)
     present = np.ones((WORDS, 2), bool)
@@ -174,6 +180,7 @@ def test_weights_sum_to_one_over_distinct_words(seed):
         assert_close(sum(by_word.values()), 1.0, scale=size)
 
 
+@pytest.mark.one_leg
 def test_nan_in_a_source_shows_in_the_weights(rng):
     sources = draw(rng, TWO)
     lists = find_lists(sources, MANY)
@@ -187,6 +194,7 @@ def test_nan_in_a_source_shows_in_the_weights(rng):
 # --- the matrix
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("normalised", [True, False])
 def test_matrix_counts_the_sources_of_a_neighbour(rng, normalised):
     sources = draw(rng, (3, 4))
@@ -229,6 +237,7 @@ def test_embedding_is_that_of_the_dense_method(rng, sizes, number, normalised):
     assert np.linalg.norm(left, 2) <= accuracy / (values[4] - values[3])
 
 
+@pytest.mark.one_leg
 def test_words_that_a_source_lacks(rng):
     sources = draw(rng, TWO, shift=2.0)
     present = rng.uniform(size=(WORDS, 2)) < 0.8
@@ -240,6 +249,7 @@ def test_words_that_a_source_lacks(rng):
     assert np.abs(exactly(found.eigenvalues) - values).max() <= 1e3 * EPS * np.linalg.norm(q, 2)
 
 
+@pytest.mark.one_leg
 def test_a_plane_in_two_sources_comes_back_up_to_an_affine_map(rng):
     plane = rng.uniform(-1, 1, size=(300, 2))
     whole = np.column_stack([plane, np.ones(300)])  # off the origin, so that sums are kept

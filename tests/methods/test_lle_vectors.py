@@ -75,6 +75,7 @@ def assert_smallest(found, matrix, k, *, constant, tolerance=1e-2):
         assert_close(p.sum(axis=0), np.zeros(k), scale=LARGE**0.5, terms=512)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize(
     ("make", "constant", "k"),
     [
@@ -97,6 +98,7 @@ def test_last_eigenvectors_by_the_loop(rng, make, constant, k):
     assert_smallest(found, matrix, k, constant=constant)
 
 
+@pytest.mark.one_leg
 @pytest.mark.usefixtures("_small")
 def test_dense_matrices_are_decomposed_at_once(rng, monkeypatch):
     """Both ways have the same span, and each is taken where it is the cheaper one."""

@@ -87,6 +87,7 @@ def test_exact_minimum(parts, seed):
         assert found.change == 0
 
 
+@pytest.mark.one_leg
 def test_alpha_moves_strength_between_embedding_and_maps(sources):
     whole = np.concatenate(sources, axis=1)
     u, s, vt = np.linalg.svd(whole, full_matrices=False)
@@ -103,6 +104,7 @@ def test_alpha_moves_strength_between_embedding_and_maps(sources):
     assert_close(one_to_n(cast(sources), k=k).embedding, reduced, scale=scale)
 
 
+@pytest.mark.one_leg
 def test_one_source_and_all_dimensions(rng):
     e = rounded(rng.normal(size=(WORDS, 4)))
     found = one_to_n((cast(e),), k=4)
@@ -111,6 +113,7 @@ def test_one_source_and_all_dimensions(rng):
     assert found.error <= 64 * EPS**2 * np.sum(e**2)  # summed from residuals: nothing cancels
 
 
+@pytest.mark.one_leg
 def test_identical_sources(rng):
     e = rounded(rng.normal(size=(WORDS, 4)))
     found, alone = one_to_n(cast((e, e, e)), k=4), one_to_n((cast(e),), k=4)
@@ -121,6 +124,7 @@ def test_identical_sources(rng):
     assert found.error <= 256 * EPS**2 * np.sum(e**2)
 
 
+@pytest.mark.one_leg
 def test_orthogonal_sources_compete(rng):
     """The k longest of all columns are kept, whosever they are."""
     q = np.linalg.qr(rng.normal(size=(WORDS, 5)))[0]
@@ -132,6 +136,7 @@ def test_orthogonal_sources_compete(rng):
         assert_close(np.abs(exactly(m)), np.array(pattern), scale=50)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 def test_more_dimensions_than_rank(rng, alpha):
     e = rounded(rng.normal(size=(WORDS, 2)))
@@ -178,6 +183,7 @@ def first_maps(k, width):
     return jax.random.normal(KEY, (k, width), DTYPE)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("rate", [0.001, 0.1])
 def test_released_loop(sources, rate):
     rate = float(rounded(rate))
@@ -190,6 +196,7 @@ def test_released_loop(sources, rate):
     assert_close(objective(sources, found), found.error, scale=scale)
 
 
+@pytest.mark.one_leg
 def test_released_loop_ends_at_the_minimum_in_a_random_metric(sources):
     exact = one_to_n(cast(sources), k=3)
     found = released_one_to_n(cast(sources), k=3, key=KEY, rate=2e-3, steps=3000)
@@ -209,12 +216,14 @@ def test_released_loop_ends_at_the_minimum_in_a_random_metric(sources):
     assert np.abs(cosines(undone) - expected).max() < np.sqrt(EPS)
 
 
+@pytest.mark.one_leg
 def test_a_large_rate_stalls_above_the_minimum(sources):
     exact = one_to_n(cast(sources), k=3)
     found = released_one_to_n(cast(sources), k=3, key=KEY, rate=1e3, steps=100)
     assert 1.01 * exact.error < found.error < found.history[0]
 
 
+@pytest.mark.one_leg
 def test_released_loop_with_all_dimensions_fits_at_once(sources):
     found = released_one_to_n(cast(sources), k=12, key=KEY, steps=1)
     assert found.error <= 256 * EPS**2 * squared(sources)
@@ -247,6 +256,7 @@ def least_squares(x, c, counts):
     return np.stack(columns, axis=1)
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("ridge", [0.5, 1e-2])
 def test_steps_are_least_squares_word_by_word(sources, present, ridge):
     ridge = float(rounded(ridge))
@@ -270,6 +280,7 @@ def test_steps_are_least_squares_word_by_word(sources, present, ridge):
     np.testing.assert_array_equal(a[3], 0)
 
 
+@pytest.mark.one_leg
 def test_no_step_increases_the_objective_and_it_converges(sources, present):
     found = one_to_n_plus(spoilt(sources, present), jnp.asarray(present), k=3, steps=60)
     history = exactly(found.history)
@@ -280,6 +291,7 @@ def test_no_step_increases_the_objective_and_it_converges(sources, present):
     assert_close(exactly(found.change) * history[-2], before, scale=history[0])
 
 
+@pytest.mark.one_leg
 def test_without_missing_words_it_is_one_to_n(sources):
     exact = one_to_n(cast(sources), k=3)
     scale = 64 * squared(sources)
@@ -290,6 +302,7 @@ def test_without_missing_words_it_is_one_to_n(sources):
         assert_trees_close(found.maps, exact.maps, scale=scale)
 
 
+@pytest.mark.one_leg
 def test_a_ridge_of_one_takes_missing_vectors_for_zeros(sources, present):
     at = jnp.asarray(present)
     found = one_to_n_plus(spoilt(sources, present), at, k=3, ridge=1.0, steps=5)
@@ -297,6 +310,7 @@ def test_a_ridge_of_one_takes_missing_vectors_for_zeros(sources, present):
     assert_close(found.embedding, reduced, scale=64 * squared(sources))
 
 
+@pytest.mark.one_leg
 def test_missing_vectors_of_low_rank_are_recovered(rng, present):
     """Up to the ridge: it pulls what is predicted towards zero by as much."""
     common = rng.normal(size=(30, 3))
@@ -312,6 +326,7 @@ def test_missing_vectors_of_low_rank_are_recovered(rng, present):
     assert off < 10 * ridge * np.linalg.norm(whole)
 
 
+@pytest.mark.one_leg
 def test_nothing_leaks_from_missing_words(sources, present):
     sources, present = sources[:2], present[:, :2]
 
@@ -326,6 +341,7 @@ def test_nothing_leaks_from_missing_words(sources, present):
         assert exactly(gradient)[present[:, j]].any()
 
 
+@pytest.mark.one_leg
 @pytest.mark.parametrize("kind", ["empty source", "zero", "rank below k", "nothing present"])
 def test_degenerate_sources(sources, present, kind):
     if kind == "empty source":

@@ -137,7 +137,10 @@ def built(rng):
 
 
 @pytest.mark.one_leg
-@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].needs != "ideal"])
+@pytest.mark.parametrize(
+    "name",
+    ["default", "SVD", "AAEME", *(name for name in WEIGHTINGS if name not in ("UW", "exact"))],
+)
 def test_sources_go_in_as_they_are(name, rng, settings):
     """With the words, sigma, eigenvalues and alpha that they carry."""
     sources = built(rng)

@@ -113,7 +113,9 @@ def reduced(plan: Plan, moments: Moments, k: int | float, seen: Seen | None = No
 
     Keeping $k$ directions changes the PIP matrix by exactly $\sqrt{\sum_{i>k}s_i^4}$. An int `k` is
     their number; a float the fraction of $\sqrt{\sum_i s_i^4}$ that may be lost, which only values
-    outside of `jit` can tell. With `seen`, values are shrunk to what `shrunk` has. Cost: $O(K^3)$.
+    outside of `jit` can tell. With `seen`, directions get the lengths that noise leaves them. A
+    mean can be cut if all sources have all rows, which is checked outside of `jit` alone. Cost:
+    $O(K^3)$.
     """
     if plan.join == "mean" and not _complete(moments):
         do = "align with vocabulary='intersection' or missing='mean', and leave present out"

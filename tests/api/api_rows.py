@@ -171,7 +171,7 @@ def twice(make):
 
 
 def cooccurrences(rng):
-    return rng.uniform(1, 9, (4, 3))
+    return rng.uniform(1, 9, (5, 5))  # as all corners, for one program
 
 
 def partly_seen(rng):
@@ -184,8 +184,8 @@ def partly_seen(rng):
 COUNTS_DEGENERATE = {
     "partly seen": partly_seen,
     "symmetric": lambda rng: (x := partly_seen(rng)) + x.T,
-    "independent": lambda rng: np.outer(np.arange(1, 5), np.ones(3)),  # noqa: ARG005
-    "one pair": lambda rng: np.eye(3)[:, :1] * np.eye(3)[0],  # noqa: ARG005
+    "independent": lambda rng: np.outer(np.arange(1, 6), np.ones(5)),  # noqa: ARG005
+    "one pair": lambda rng: np.eye(5)[:, :1] * np.eye(5)[0],  # noqa: ARG005
 }
 
 

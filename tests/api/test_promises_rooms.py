@@ -180,20 +180,20 @@ TABLE = {
         jaxmeta.log_count,
         lambda rng: (cooccurrences(rng),),
         {
-            "zero": lambda rng: (np.zeros((4, 3)),),  # noqa: ARG005
+            "zero": lambda rng: (np.zeros((5, 5)),),  # noqa: ARG005
             "partly seen": lambda rng: (partly_seen(rng),),
         },
         takes=("integers",),
     ),
     "ppmi": Row(
         lambda counts, shift: jaxmeta.ppmi(counts, shift=shift),
-        with_shift(lambda rng: cooccurrences(rng) + 40 * np.eye(4, 3)),  # off the kink
+        with_shift(lambda rng: cooccurrences(rng) + 40 * np.eye(5)),  # off the kink
         {name: with_shift(make) for name, make in COUNTS_DEGENERATE.items()},
         takes=("integers",),
     ),
     "ppmi, at its kink": Row(
         jaxmeta.ppmi,
-        lambda rng: (cooccurrences(rng) + 40 * np.eye(4, 3),),
+        lambda rng: (cooccurrences(rng) + 40 * np.eye(5),),
         {name: lambda rng, m=make: (m(rng),) for name, make in COUNTS_DEGENERATE.items()},
         takes=("integers",),
     ),

@@ -129,19 +129,28 @@ TABLE = {
         lambda ideal, noisy, alpha: jaxmeta.pip_curve(ideal, noisy, alpha=alpha),
         lambda rng: (spectrum(rng, 4), spectrum(rng, 3), rng.uniform(0.4, 0.6)),
         {
-            "identical": lambda rng: ((s := Spectrum(np.eye(WORDS)[:, :3], np.ones(3))), s, 0.5),  # noqa: ARG005
-            "zero": lambda rng: ((s := Spectrum(frame(rng, 3), np.zeros(3))), s, 0.5),
+            "identical": lambda _: (
+                *(Spectrum(np.eye(WORDS)[:, :k], np.ones(k)) for k in (4, 3)),
+                0.5,
+            ),
+            "zero": lambda rng: (
+                *(Spectrum(frame(rng, k), np.zeros(k)) for k in (4, 3)),
+                0.5,
+            ),
         },
     ),
     "pip_loss": Row(
         jaxmeta.pip_loss,
-        lambda rng: (embedding(rng, 3), embedding(rng, 4)),
+        lambda rng: (embedding(rng, 4), embedding(rng, 4)),
         {
-            "identical": twice(lambda rng: embedding(rng, 3)),
-            "repeated": twice(lambda rng: frame(rng, 3)),
-            "duplicated": lambda rng: ((e := embedding(rng, 2)), np.append(e, e, axis=1)),
-            "one zero": lambda rng: (embedding(rng, 3), np.zeros((WORDS, 4))),
-            "zero": twice(lambda rng: np.zeros((WORDS, 3))),  # noqa: ARG005
+            "identical": twice(lambda rng: embedding(rng, 4)),
+            "repeated": twice(lambda rng: frame(rng, 4)),
+            "duplicated": lambda rng: (
+                np.pad(e := embedding(rng, 2), ((0, 0), (0, 2))),
+                np.append(e, e, axis=1),
+            ),
+            "one zero": lambda rng: (embedding(rng, 4), np.zeros((WORDS, 4))),
+            "zero": twice(lambda rng: np.zeros((WORDS, 4))),  # noqa: ARG005
         },
         order=2,  # said to be differentiable to all orders
     ),

@@ -129,7 +129,7 @@ MUTANTS = [
         ("jnp.sum(safe_ratio(halves, size) ** 4)", "jnp.sum(safe_ratio(halves, size) ** 2)"),
         ("sigma * jnp.sqrt(pair.rows / n)", "sigma * (pair.rows / n)"),
     ),
-    *mutants("similarity", "tests/test_similarity.py")(
+    *mutants("similarity", "tests/test_similarity.py", "tests/test_similarity_by_chance.py")(
         ("* (n / (n - 2))", "* (n / (n - 1))"),
         ("jnp.sum(p) * jnp.sum(q) / (n - 1)", "jnp.sum(p) * jnp.sum(q) / n"),
         ("(1 + above) / (1 + draws)", "above / draws"),

@@ -15,6 +15,8 @@ from jaxmeta._twofold import Twofold, add, axes, congruence, multiply, product, 
 from jaxmeta.covariance import centred_gram, mean_of, raw_gram
 from jaxmeta.weightings import Observed, weigh
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = (2, 3, 1)
 
 

@@ -19,6 +19,8 @@ from jaxmeta.plans import PLANS, apply_plan, plan_of
 from jaxmeta.weightings import WEIGHTINGS
 from jaxmeta.weights import rank_weights
 
+pytestmark = pytest.mark.slow
+
 FILES = ("default", "UW", "UW, unit rows", "AVG", "AVG, rotated", "SVD", "PCA", "1TON")
 BY_NOISE = tuple(name for name in PLANS if name in WEIGHTINGS and PLANS[name].needs)
 

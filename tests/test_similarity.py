@@ -34,6 +34,8 @@ from jaxmeta.similarity import (
     unbiased_hsic,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 @pytest.mark.parametrize(("n", "k", "m"), SHAPES)

@@ -27,6 +27,8 @@ from jaxmeta.similarity import (
     procrustes_distance,
 )
 
+pytestmark = pytest.mark.slow
+
 # By chance
 
 

@@ -12,6 +12,8 @@ from jaxmeta.adapters import Encoders, write_model2vec
 from jaxmeta.covariance import moments
 from jaxmeta.methods import Settings, apply, fit
 
+pytestmark = pytest.mark.slow
+
 KEYED = Settings(key=jax.random.key(0), epochs=2)
 WORDS = (
     "the", "a", "cat", "dog", "sat", "ran", "on", "under", "mat", "tree", "café", "日本語", "don't",

@@ -24,6 +24,8 @@ from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 from jaxmeta.adapters import MetaEmbedding  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SIZES = (4, 3)
 
 

@@ -187,6 +187,7 @@ def settings_of(name, k=None):
     return Settings(sigmas=SIGMAS if needs else None, k=k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "vocabulary"),
     [
@@ -220,6 +221,7 @@ def test_every_linear_method_is_as_in_memory(tmp_path, rng, monkeypatch, name, v
     agree(found.matrix, expected.matrix)
 
 
+@pytest.mark.slow
 @pytest.mark.one_leg
 @pytest.mark.parametrize(
     ("method", "suffixes", "missing"),

@@ -45,6 +45,7 @@ def equal(first, second):
             np.testing.assert_array_equal(x, y, strict=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "settings"),
     [

@@ -122,7 +122,7 @@ def plan_of(name: str, moments: Moments, settings: Settings | None = None) -> Pl
     >>> from jaxmeta.covariance import moments
     >>> sources = (jnp.eye(3)[:, :2], jnp.ones((3, 1)))
     >>> plan = plan_of("SVD", moments(sources), Settings(k=1))
-    >>> print(plan.values.round(3), plan.lost.round(3))
+    >>> print(plan.values.round(3), f"{plan.lost:.3f}")
     [1.932 1.    0.518] 0.267
     """
     settings = settings or Settings()

@@ -11,6 +11,7 @@ from api_rows import (
     N,
     Row,
     descending,
+    frame,
     moments,
     spiked_arguments,
     twice,
@@ -18,6 +19,8 @@ from api_rows import (
 )
 
 import jaxmeta
+from jaxmeta.crossvalidation import shared_square
+from jaxmeta.equalise import equalise, restore
 
 TABLE = {
     "best_dimension": Row(
@@ -49,6 +52,12 @@ TABLE = {
         lambda rng: (descending(rng, 5),),
         {"equal": lambda rng: (np.ones(5),), "one": lambda rng: (np.eye(5)[0],)},  # noqa: ARG005
     ),
+    "equalise": Row(
+        equalise,
+        lambda rng: (rng.normal(size=(4, 4)), rng.uniform(0.5, 2, 4)),
+        {"zero": lambda rng: (np.zeros((4, 4)), np.zeros(4))},  # noqa: ARG005
+        totals=lambda out: [jnp.sum(out)],
+    ),
     "ideal_strengths": Row(
         lambda eigenvalues, sigma, alpha: jaxmeta.ideal_strengths(
             eigenvalues, sigma=sigma, alpha=alpha, size=12
@@ -63,6 +72,11 @@ TABLE = {
         jaxmeta.noise_std,
         lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
         {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
+    ),
+    "shared_square": Row(
+        shared_square,
+        lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
+        {"zero": lambda rng: (np.zeros((4, 3)), np.zeros((4, 3)))},  # noqa: ARG005
     ),
     "spiked_overlap": Row(
         lambda values, sigma: jaxmeta.noise.spiked_overlap(values, sigma=sigma, n=N),
@@ -98,6 +112,16 @@ TABLE = {
             "zero": lambda rng: (np.zeros(3), np.zeros(3), 0.5, 0.0),  # noqa: ARG005
         },
         totals=lambda out: [out[-1]],
+    ),
+    "restore": Row(
+        restore,
+        lambda rng: (descending(rng, 3) - 2, frame(rng, 3), rng.uniform(0.5, 2, WORDS)),
+        {
+            "repeated": lambda rng: (np.ones(3), frame(rng, 3), np.ones(WORDS)),
+            "zero": lambda rng: (np.zeros(3), frame(rng, 3), np.ones(WORDS)),
+        },
+        smooth=lambda out: out.spectrum.values,
+        totals=lambda out: [jnp.sum(out.spectrum.values)],
     ),
     "rotation_invariant": Row(
         lambda eigenvalues, sigma: jaxmeta.rotation_invariant(eigenvalues, sigma=sigma),

@@ -32,8 +32,9 @@ HOST_MODULES = (
 )  # fmt: skip
 HOST_ONLY = {
     "apply", "averaged_autoencoder", "best_reconstructed", "concatenated_autoencoder",
-    "decoupled_autoencoder", "fit", "locally_linear", "meta_embedding", "reconstruction_matrix",
-    "released_window", "validate", "weigh", "word_forms",
+    "decoupled_autoencoder", "equal_rows", "estimate_ideal", "fit", "locally_linear",
+    "meta_embedding", "nested_noise", "reconstruction_matrix", "released_window", "validate",
+    "weigh", "word_forms",
 }  # fmt: skip
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {
@@ -43,7 +44,8 @@ SHARED = {
     "raw_gram", "reduced", "residual", "rotations_between", "row_norms", "safe_ratio", "safe_sqrt",
     "split_columns", "unit",
 }  # fmt: skip
-OF_FUNCTIONS = {"gradient_weights"}  # takes a function first: see test_optimise
+# These take functions: see test_optimise and test_equalise.
+OF_FUNCTIONS = {"cross_validated", "gradient_weights", "held_out_strengths"}
 
 
 def modules():

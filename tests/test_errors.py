@@ -40,6 +40,8 @@ def encoded(sources):
 
 # A call and parts of its message.
 BAD = {
+    "some of the values of the bulk": (
+        lambda: noise.bulk_noise_std(MU, n=5), "values: got 3 of them", "split the corpus"),
     "a signal that is not square": (
         lambda: jaxmeta.decompose(E), "signal: got shape (6, 3)", "square", "symmetric=False"),
     "a rank above the signal": (

@@ -29,6 +29,11 @@ TABLE = {
         {},
         discrete=True,
     ),
+    "bulk_noise_std": Row(
+        lambda values: jaxmeta.noise.bulk_noise_std(values, n=5, m=9),
+        lambda rng: (descending(rng, 5),),
+        {"zero": lambda rng: (np.zeros(5),)},  # noqa: ARG005
+    ),
     "complete_spectrum": Row(
         lambda top, trace, square_norm: jaxmeta.shrinkage.complete_spectrum(
             top, n=9, trace=trace, square_norm=square_norm

@@ -21,7 +21,7 @@ from jaxtyping import Array, Float
 
 from jaxmeta import _checks
 
-__all__ = ["EqualRows", "NestedNoise", "equal_rows", "nested_noise"]
+__all__ = ["EqualRows", "NestedNoise", "equal_rows", "nested_noise", "semicircle_distance"]
 
 FLOOR = 0.01  # of the mean variance: what an entry that no part has seen may vary by
 
@@ -174,3 +174,26 @@ def equal_rows(variances: Any, *, tolerance: float | None = None, steps: int = 1
             break
         squares = squares / np.sqrt(rows)
     return EqualRows(jnp.asarray(np.sqrt(squares / rows.mean() ** 0.5), dtype), residual)
+
+
+def semicircle_distance(eigenvalues: Any, *, sigma: Any, counts: Any = None) -> float:
+    r"""How far noise is from the law that shrinkage assumes: the largest gap between the shares.
+
+    The share of eigenvalues below each of them, and by the semicircle of radius $2\sigma\sqrt n$
+    (Kolmogorov's distance). `counts` says how many each stands for, as of
+    `jaxmeta.eigen.eigenvalue_density`. For the host.
+
+    >>> import numpy as np
+    >>> z = np.random.default_rng(0).normal(size=(400, 400))
+    >>> print(f"{semicircle_distance(np.linalg.eigvalsh(z + z.T), sigma=2**0.5):.3f}")
+    0.007
+    """
+    x = np.asarray(eigenvalues, np.float64)
+    each = np.ones_like(x) if counts is None else np.asarray(counts, np.float64)
+    order = np.argsort(x)
+    x, upto = x[order], np.cumsum(each[order])
+    n = upto[-1]
+    at = np.clip(x / (2 * float(sigma) * n**0.5), -1, 1)
+    law = 0.5 + (at * np.sqrt(1 - at**2) + np.arcsin(at)) / np.pi
+    middle = (upto - each[order] / 2) / n
+    return float(np.max(np.abs(middle - law)))

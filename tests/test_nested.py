@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from jaxmeta import noise_std
-from jaxmeta.nested import FLOOR, equal_rows, nested_noise
+from jaxmeta.nested import FLOOR, equal_rows, nested_noise, semicircle_distance
 
 pytestmark = pytest.mark.one_leg  # on the host, in float64 but for the dtype of the result
 
@@ -126,3 +126,20 @@ def test_what_is_wrong_with_levels(rejected):
     for wrong in (-one, np.nan * one):
         rejected("variances: got numbers that are none, expected finite", equal_rows, wrong)
     rejected("steps: got 0", equal_rows, one, steps=0)
+
+
+def test_distance_to_the_semicircle(rng):
+    n, sigma = 300, 0.3
+    values = np.linalg.eigvalsh(sigma * symmetric(rng, n))
+    assert semicircle_distance(values, sigma=sigma) < 3 / n
+    # Half of the width: the gap is largest where one has all of its half and the other has not.
+    at = 0.5
+    gap = 0.5 - (at * np.sqrt(1 - at**2) + np.arcsin(at)) / np.pi
+    assert abs(semicircle_distance(values, sigma=2 * sigma) - gap) < 0.02
+    twice = semicircle_distance(values[::2], sigma=sigma, counts=np.full(n // 2, 2.0))
+    assert twice < 6 / n
+    heteroscedastic = np.linalg.eigvalsh(
+        symmetric(rng, n) * np.outer(*2 * [np.geomspace(0.2, 3, n)])
+    )
+    rms = np.sqrt(np.mean(heteroscedastic**2) / n)
+    assert semicircle_distance(heteroscedastic, sigma=rms) > 0.1

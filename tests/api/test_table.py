@@ -33,8 +33,8 @@ HOST_MODULES = (
 HOST_ONLY = {
     "apply", "averaged_autoencoder", "best_reconstructed", "concatenated_autoencoder",
     "decoupled_autoencoder", "equal_rows", "estimate_ideal", "fit", "locally_linear",
-    "meta_embedding", "nested_noise", "reconstruction_matrix", "released_window", "validate",
-    "weigh", "word_forms",
+    "meta_embedding", "nested_noise", "reconstruction_matrix", "released_window",
+    "semicircle_distance", "validate", "weigh", "word_forms",
 }  # fmt: skip
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {

@@ -72,7 +72,7 @@ class Counting:
     settings: dict[str, Any]
     """What the whole depends on: it is the same however it is split."""
     split: dict[str, Any]
-    """What the halves depend on besides."""
+    """What the parts depend on besides."""
     corpus: Corpus
     vocabulary: Vocabulary
     options: dict[str, Any]
@@ -85,23 +85,17 @@ class Counting:
     @functools.cached_property
     def whole(self) -> Counts:
         def make() -> Arrays:
-            none = self.none
-            return to_arrays(Counts(self.vocabulary.words, none, none, self.counted.whole))
+            return to_arrays(Counts(self.vocabulary.words, (self.counted.whole,)))
 
-        return from_arrays(self.store.arrays("counts", self.settings, make))
+        return from_arrays(self.store.arrays("whole", self.settings, make))
 
     @functools.cached_property
-    def halves(self) -> Counts:
+    def parts(self) -> Counts:
         def make() -> Arrays:
             _ = self.whole  # of the same pass: kept now, should the next step be interrupted
-            return to_arrays(dataclasses.replace(self.counted, across=self.none))
+            return to_arrays(self.counted)
 
-        return from_arrays(self.store.arrays("halves", self.settings | self.split, make))
-
-    @property
-    def none(self) -> tuple[csr_array, ...]:
-        """No pair at any offset."""
-        return tuple(csr_array(x.shape, dtype=x.dtype) for x in self.counted.across)
+        return from_arrays(self.store.arrays("parts", self.settings | self.split, make))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,10 +126,14 @@ class Steps:
     def say(self, stage: str, fraction: float) -> None:
         self.progress(f"{self.name} {stage}", fraction)
 
-    def signal(self, part: str) -> csr_array:
-        """The signal of the whole corpus, or of its first or second half."""
-        counts = self.counting.whole if part == "whole" else self.counting.halves
-        made = self.make(symmetric_window(getattr(counts, part), weights=self.weights))
+    def near(self, number: int = 1, index: int = 0) -> csr_array:
+        """Counts in the window, of the whole corpus or of one of `number` parts."""
+        counts = self.counting.whole if number == 1 else self.counting.parts
+        return symmetric_window(counts.part(number, index), weights=self.weights)
+
+    def signal(self, number: int = 1, index: int = 0) -> csr_array:
+        """The signal of the whole corpus, or of one of `number` parts, counted from 0."""
+        made = self.make(self.near(number, index))
         if not scipy.sparse.issparse(made):
             given = f"signal of {self.name}", f"a {type(made).__name__}", "a SciPy sparse matrix"
             _checks.fail(*given, "use log_count, shifted_pmi or ppmi", TypeError)
@@ -143,13 +141,13 @@ class Steps:
 
     @functools.cached_property
     def multiply(self) -> Callable[[Array], Array]:
-        return multiply_by(self.signal("whole"))
+        return multiply_by(self.signal())
 
     @functools.cached_property
     def sigma(self) -> float:
         def make() -> Arrays:
             self.say("noise", 0.0)
-            sigma = noise_std(self.signal("first"), self.signal("second"))
+            sigma = noise_std(*(self.signal(2, half) for half in range(2)))
             self.say("noise", 1.0)
             return {"sigma": np.asarray(sigma)}
 

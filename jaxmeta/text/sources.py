@@ -25,7 +25,7 @@ from jaxmeta.progress import Progress, silent
 from jaxmeta.spectral import Spectrum, embed
 from jaxmeta.text._steps import Counting, Steps, contents, vocabulary_of
 from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary
-from jaxmeta.text.counting import contiguous_halves, random_blocks
+from jaxmeta.text.counting import contiguous_parts, random_blocks
 from jaxmeta.weightings import Observed
 
 __all__ = ["Recipe", "Source", "build_sources"]
@@ -135,10 +135,10 @@ def build_sources(
             "unknown": unknown,
         }
         places = _places(own[key], shared, unknown)
-        split = contiguous_halves(places) if contiguous else random_blocks(seed)
+        split = contiguous_parts(places) if contiguous else random_blocks(seed)
         options = {"window": window, "unknown": unknown, "split": split, "progress": say}
-        halves = {"split": "contiguous" if contiguous else seed}
-        counting = Counting(store, settings, halves, corpus, shared, options)
+        parts = {"split": "contiguous" if contiguous else seed}
+        counting = Counting(store, settings, parts, corpus, shared, options)
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
             steps = Steps(counting, recipe.name, recipe.signal, weights, tolerance, say)
             built[recipe.name] = _source(steps, alpha, rule)

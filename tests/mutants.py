@@ -91,6 +91,9 @@ MUTANTS = [
         ("* parts - 1) // tokens", "* parts) // tokens"),
         ("start, end = 2 * start, 2 * end", "start, end = 2 * start, 2 * end - 1"),
     ),
+    *mutants("text/_steps", "tests/text/test_sources.py")(
+        ("counts * (self.total / float(counts.sum()))", "counts * number"),
+    ),
     *mutants("text/signals", "tests/text/test_signals.py")(
         ("/ (rows[i] * columns[j])", "/ (rows[i] * rows[i])"),
         ("jnp.log(ratio) - jnp.log(shift)", "jnp.log(ratio) + jnp.log(shift)"),

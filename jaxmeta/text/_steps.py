@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -95,7 +95,8 @@ class Counting:
             _ = self.whole  # of the same pass: kept now, should the next step be interrupted
             return to_arrays(self.counted)
 
-        return from_arrays(self.store.arrays("parts", self.settings | self.split, make))
+        settings = self.settings | self.split | {"parts": self.options["split"].parts}
+        return from_arrays(self.store.arrays("parts", settings, make))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,13 +132,32 @@ class Steps:
         counts = self.counting.whole if number == 1 else self.counting.parts
         return symmetric_window(counts.part(number, index), weights=self.weights)
 
-    def signal(self, number: int = 1, index: int = 0) -> csr_array:
-        """The signal of the whole corpus, or of one of `number` parts, counted from 0."""
-        made = self.make(self.near(number, index))
+    @functools.cached_property
+    def total(self) -> float:
+        """Of all counts in the window."""
+        return float(self.near().sum())
+
+    def signal_of(self, counts: csr_array) -> csr_array:
+        made = self.make(counts)
         if not scipy.sparse.issparse(made):
             given = f"signal of {self.name}", f"a {type(made).__name__}", "a SciPy sparse matrix"
             _checks.fail(*given, "use log_count, shifted_pmi or ppmi", TypeError)
         return made.astype(jnp.result_type(float))
+
+    def signal(self, number: int = 1, index: int = 0) -> csr_array:
+        """The signal of the whole corpus, or of one of `number` parts: of two, 0 is the first half.
+
+        Counts of a part are multiplied to have the total of the whole. Only logarithms of counts
+        depend on it: PMI is the same for any factor.
+        """
+        counts = self.near(number, index)
+        if number > 1:
+            counts = counts * (self.total / float(counts.sum()))
+        return self.signal_of(counts)
+
+    def part_signals(self, number: int) -> Iterator[csr_array]:
+        """Give the signals of `number` parts of the corpus, each made when it is asked for."""
+        return (self.signal(number, index) for index in range(number))
 
     @functools.cached_property
     def multiply(self) -> Callable[[Array], Array]:
@@ -147,7 +167,8 @@ class Steps:
     def sigma(self) -> float:
         def make() -> Arrays:
             self.say("noise", 0.0)
-            sigma = noise_std(*(self.signal(2, half) for half in range(2)))
+            # The paper takes counts of halves as they are, and not for the total of the whole.
+            sigma = noise_std(*(self.signal_of(self.near(2, half)) for half in range(2)))
             self.say("noise", 1.0)
             return {"sigma": np.asarray(sigma)}
 

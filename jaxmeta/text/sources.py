@@ -1,8 +1,9 @@
 r"""Source embeddings are made of corpora (sections 3.5 and 4.1 of the paper).
 
-The vocabulary is what all corpora share. Of each corpus the whole and its two halves are counted in
-one pass; the signals of the halves give the noise $\sigma$. The density of the spectrum tells about
-how many dimensions the rule keeps, and so how many leading eigenpairs are computed.
+The vocabulary is what all corpora share. Of each corpus the whole, its halves, quarters and eighths
+are counted in one pass; the signals of the halves give the noise $\sigma$. The density of the
+spectrum tells about how many dimensions the rule keeps, and so how many leading eigenpairs are
+computed.
 """
 
 import dataclasses
@@ -29,6 +30,8 @@ from jaxmeta.text.counting import contiguous_parts, random_blocks
 from jaxmeta.weightings import Observed
 
 __all__ = ["Recipe", "Source", "build_sources"]
+
+PARTS = 8  # of a corpus: three levels show how noise falls with the size of a part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +138,7 @@ def build_sources(
             "unknown": unknown,
         }
         places = _places(own[key], shared, unknown)
-        split = contiguous_parts(places) if contiguous else random_blocks(seed)
+        split = contiguous_parts(places, PARTS) if contiguous else random_blocks(seed, parts=PARTS)
         options = {"window": window, "unknown": unknown, "split": split, "progress": say}
         parts = {"split": "contiguous" if contiguous else seed}
         counting = Counting(store, settings, parts, corpus, shared, options)

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -72,7 +72,7 @@ class Counting:
     settings: dict[str, Any]
     """What the whole depends on: it is the same however it is split."""
     split: dict[str, Any]
-    """What the halves depend on besides."""
+    """What the parts depend on besides."""
     corpus: Corpus
     vocabulary: Vocabulary
     options: dict[str, Any]
@@ -85,23 +85,18 @@ class Counting:
     @functools.cached_property
     def whole(self) -> Counts:
         def make() -> Arrays:
-            none = self.none
-            return to_arrays(Counts(self.vocabulary.words, none, none, self.counted.whole))
+            return to_arrays(Counts(self.vocabulary.words, (self.counted.whole,)))
 
-        return from_arrays(self.store.arrays("counts", self.settings, make))
+        return from_arrays(self.store.arrays("whole", self.settings, make))
 
     @functools.cached_property
-    def halves(self) -> Counts:
+    def parts(self) -> Counts:
         def make() -> Arrays:
             _ = self.whole  # of the same pass: kept now, should the next step be interrupted
-            return to_arrays(dataclasses.replace(self.counted, across=self.none))
+            return to_arrays(self.counted)
 
-        return from_arrays(self.store.arrays("halves", self.settings | self.split, make))
-
-    @property
-    def none(self) -> tuple[csr_array, ...]:
-        """No pair at any offset."""
-        return tuple(csr_array(x.shape, dtype=x.dtype) for x in self.counted.across)
+        settings = self.settings | self.split | {"parts": self.options["split"].parts}
+        return from_arrays(self.store.arrays("parts", settings, make))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,24 +127,48 @@ class Steps:
     def say(self, stage: str, fraction: float) -> None:
         self.progress(f"{self.name} {stage}", fraction)
 
-    def signal(self, part: str) -> csr_array:
-        """The signal of the whole corpus, or of its first or second half."""
-        counts = self.counting.whole if part == "whole" else self.counting.halves
-        made = self.make(symmetric_window(getattr(counts, part), weights=self.weights))
+    def near(self, number: int = 1, index: int = 0) -> csr_array:
+        """Counts in the window, of the whole corpus or of one of `number` parts."""
+        counts = self.counting.whole if number == 1 else self.counting.parts
+        return symmetric_window(counts.part(number, index), weights=self.weights)
+
+    @functools.cached_property
+    def total(self) -> float:
+        """Of all counts in the window."""
+        return float(self.near().sum())
+
+    def signal_of(self, counts: csr_array) -> csr_array:
+        made = self.make(counts)
         if not scipy.sparse.issparse(made):
             given = f"signal of {self.name}", f"a {type(made).__name__}", "a SciPy sparse matrix"
             _checks.fail(*given, "use log_count, shifted_pmi or ppmi", TypeError)
         return made.astype(jnp.result_type(float))
 
+    def signal(self, number: int = 1, index: int = 0) -> csr_array:
+        """The signal of the whole corpus, or of one of `number` parts: of two, 0 is the first half.
+
+        Counts of a part are multiplied to have the total of the whole. Only logarithms of counts
+        depend on it: PMI is the same for any factor.
+        """
+        counts = self.near(number, index)
+        if number > 1:
+            counts = counts * (self.total / float(counts.sum()))
+        return self.signal_of(counts)
+
+    def part_signals(self, number: int) -> Iterator[csr_array]:
+        """Give the signals of `number` parts of the corpus, each made when it is asked for."""
+        return (self.signal(number, index) for index in range(number))
+
     @functools.cached_property
     def multiply(self) -> Callable[[Array], Array]:
-        return multiply_by(self.signal("whole"))
+        return multiply_by(self.signal())
 
     @functools.cached_property
     def sigma(self) -> float:
         def make() -> Arrays:
             self.say("noise", 0.0)
-            sigma = noise_std(self.signal("first"), self.signal("second"))
+            # The paper takes counts of halves as they are, and not for the total of the whole.
+            sigma = noise_std(*(self.signal_of(self.near(2, half)) for half in range(2)))
             self.say("noise", 1.0)
             return {"sigma": np.asarray(sigma)}
 

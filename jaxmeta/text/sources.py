@@ -1,8 +1,9 @@
 r"""Source embeddings are made of corpora (sections 3.5 and 4.1 of the paper).
 
-The vocabulary is what all corpora share. Of each corpus the whole and its two halves are counted in
-one pass; the signals of the halves give the noise $\sigma$. The density of the spectrum tells about
-how many dimensions the rule keeps, and so how many leading eigenpairs are computed.
+The vocabulary is what all corpora share. Of each corpus the whole, its halves, quarters and eighths
+are counted in one pass; the signals of the halves give the noise $\sigma$. The density of the
+spectrum tells about how many dimensions the rule keeps, and so how many leading eigenpairs are
+computed.
 """
 
 import dataclasses
@@ -25,10 +26,12 @@ from jaxmeta.progress import Progress, silent
 from jaxmeta.spectral import Spectrum, embed
 from jaxmeta.text._steps import Counting, Steps, contents, vocabulary_of
 from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary
-from jaxmeta.text.counting import contiguous_halves, random_blocks
+from jaxmeta.text.counting import contiguous_parts, random_blocks
 from jaxmeta.weightings import Observed
 
 __all__ = ["Recipe", "Source", "build_sources"]
+
+PARTS = 8  # of a corpus: three levels show how noise falls with the size of a part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,10 +138,10 @@ def build_sources(
             "unknown": unknown,
         }
         places = _places(own[key], shared, unknown)
-        split = contiguous_halves(places) if contiguous else random_blocks(seed)
+        split = contiguous_parts(places, PARTS) if contiguous else random_blocks(seed, parts=PARTS)
         options = {"window": window, "unknown": unknown, "split": split, "progress": say}
-        halves = {"split": "contiguous" if contiguous else seed}
-        counting = Counting(store, settings, halves, corpus, shared, options)
+        parts = {"split": "contiguous" if contiguous else seed}
+        counting = Counting(store, settings, parts, corpus, shared, options)
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
             steps = Steps(counting, recipe.name, recipe.signal, weights, tolerance, say)
             built[recipe.name] = _source(steps, alpha, rule)

@@ -84,7 +84,9 @@ def estimate_ideal(
     [9.4]
     """
     values = jnp.asarray(pairs.spectrum, pairs.vectors.dtype)
-    strengths = rie_strengths(values, sigma=sigma)
+    # Less noise than rounding is none, and has no law.
+    least = jnp.finfo(values.dtype).eps * jnp.max(jnp.abs(values))
+    strengths = rie_strengths(values, sigma=jnp.maximum(sigma, least))
     if k is None:
         k = min(int(best_dimension(jnp.abs(values), strengths, alpha=0.5)), len(pairs.values))
     _checks.integer("k", k, least=1, most=len(pairs.values), of="pairs")

@@ -46,7 +46,7 @@ class NestedNoise(NamedTuple):
     extrapolated. Independent sums have ½, whatever their size."""
     scales: Float[Array, " n"]
     r"""$s$, with which all rows of $s_is_jZ_{ij}$ have the variance $\sigma^2$."""
-    residual: float
+    residual: Float[Array, ""]
     """Of the scales: see `EqualRows`."""
 
 
@@ -99,7 +99,7 @@ def nested_noise(levels: Sequence[Iterable[Any]]) -> NestedNoise:
         standard_error=jnp.asarray(sigma * error / 2, dtype),
         growth=jnp.asarray(all_of_them[:-1] / below, dtype),
         scales=rows.scales,
-        residual=rows.residual,
+        residual=jnp.asarray(rows.residual, dtype),
     )
 
 

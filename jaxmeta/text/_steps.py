@@ -11,11 +11,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from jaxtyping import Array
 from scipy.sparse import csr_array
 
 from jaxmeta import _checks, _files
-from jaxmeta.eigen import Density, Eigenpairs, eigenvalue_density, leading_eigenpairs, multiply_by
+from jaxmeta.eigen import (
+    Density,
+    Eigenpairs,
+    Multiply,
+    eigenvalue_density,
+    leading_eigenpairs,
+    multiply_by,
+)
+from jaxmeta.equalise import equalise
+from jaxmeta.nested import NestedNoise, nested_noise
 from jaxmeta.noise import noise_std
 from jaxmeta.progress import Progress
 from jaxmeta.text.corpus import Corpus, Vocabulary, build_vocabulary, paths_of
@@ -160,10 +168,6 @@ class Steps:
         return (self.signal(number, index) for index in range(number))
 
     @functools.cached_property
-    def multiply(self) -> Callable[[Array], Array]:
-        return multiply_by(self.signal())
-
-    @functools.cached_property
     def sigma(self) -> float:
         def make() -> Arrays:
             self.say("noise", 0.0)
@@ -175,41 +179,86 @@ class Steps:
         return float(self.arrays("noise", self.counting.split, make)["sigma"])
 
     @functools.cached_property
-    def density(self) -> Density:
+    def nested(self) -> NestedNoise:
+        """The noise as halves, their halves, and so on tell it."""
+        parts = self.counting.options["split"].parts
+        numbers = [2**level for level in range(1, parts.bit_length())]
+
         def make() -> Arrays:
-            found = eigenvalue_density(self.multiply, n=self.n, key=jax.random.key(0))
+            self.say("nested noise", 0.0)
+            found = nested_noise([self.part_signals(number) for number in numbers])
+            self.say("nested noise", 1.0)
             return {name: np.asarray(x) for name, x in found._asdict().items()}
 
-        stored = self.arrays("density", {}, make)
-        return Density(jnp.asarray(stored["points"]), jnp.asarray(stored["counts"]))
+        stored = self.arrays("nested", self.counting.split | {"parts": parts}, make)
+        found = {name: jnp.asarray(stored[name]) for name in NestedNoise._fields}
+        return NestedNoise(**found)
 
     @property
     def n(self) -> int:
         return len(self.counting.vocabulary.words)
 
+    @functools.cached_property
+    def observed(self) -> "Decomposed":
+        """The signal as it is."""
+        return Decomposed(self, {}, "", self.signal)
+
+    @functools.cached_property
+    def equalised(self) -> "Decomposed":
+        """The signal with noise that is the same for all words."""
+        key = self.counting.split | {"equalised": self.counting.options["split"].parts}
+        return Decomposed(
+            self, key, "equalised ", lambda: equalise(self.signal(), self.nested.scales)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Decomposed:
+    """The spectrum of a matrix, from the cache if it is there."""
+
+    steps: Steps
+    key: dict[str, Any]
+    """What the matrix depends on, besides the settings of the steps."""
+    name: str
+    matrix: Callable[[], csr_array]
+
+    @functools.cached_property
+    def multiply(self) -> Multiply:
+        return multiply_by(self.matrix())
+
+    @functools.cached_property
+    def density(self) -> Density:
+        def make() -> Arrays:
+            found = eigenvalue_density(self.multiply, n=self.steps.n, key=jax.random.key(0))
+            return {name: np.asarray(x) for name, x in found._asdict().items()}
+
+        stored = self.steps.arrays("density", self.key, make)
+        return Density(jnp.asarray(stored["points"]), jnp.asarray(stored["counts"]))
+
     def eigenpairs(self, k: int) -> Eigenpairs:
         """More than k leading eigenpairs, or all; cut from more of them if these are kept."""
+        steps, n = self.steps, self.steps.n
         # More than wanted, as the density is an estimate; and not of every size, as each compiles.
-        rank = min(self.n, RANKS * (2 + 9 * k // (8 * RANKS)))
+        rank = min(n, RANKS * (2 + 9 * k // (8 * RANKS)))
 
         def make() -> Arrays:
             found = leading_eigenpairs(
                 self.multiply,
-                n=self.n,
+                n=n,
                 rank=rank,
                 key=jax.random.key(1),
-                tolerance=self.tolerance,
-                progress=self.say,
+                tolerance=steps.tolerance,
+                progress=lambda stage, fraction: steps.say(self.name + stage, fraction),
             )
             return {name: np.asarray(x) for name, x in found._asdict().items() if name != "density"}
 
-        key = {"tolerance": self.tolerance}
-        for enough in (*range(rank, self.n, RANKS), self.n):
-            settings = self.settings | key | {"rank": enough}
-            if (stored := self.counting.store.find("eigenpairs", settings)) is not None:
+        key = self.key | {"tolerance": steps.tolerance}
+        for enough in (*range(rank, n, RANKS), n):
+            settings = steps.settings | key | {"rank": enough}
+            if (stored := steps.counting.store.find("eigenpairs", settings)) is not None:
                 break
         else:
-            stored = self.arrays("eigenpairs", key | {"rank": rank}, make)
+            stored = steps.arrays("eigenpairs", key | {"rank": rank}, make)
         names = ("values", "vectors", "residuals")
         values, vectors, residuals = (jnp.asarray(stored[name][..., :rank]) for name in names)
         return Eigenpairs(values, vectors, residuals, self.density, int(stored["products"]))

@@ -3,6 +3,7 @@
 import errno
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,8 +12,12 @@ from helpers import assert_close
 import jaxmeta
 from jaxmeta import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
 from jaxmeta.dimension import RULES
+from jaxmeta.eigen import leading_eigenpairs, multiply_by
+from jaxmeta.equalise import equalise, estimate_ideal
+from jaxmeta.nested import nested_noise
 from jaxmeta.progress import silent
 from jaxmeta.text import _steps
+from jaxmeta.weightings import weigh
 
 pytestmark = [pytest.mark.one_leg, pytest.mark.slow]  # made of functions that both legs test
 
@@ -99,6 +104,55 @@ def test_every_rule(corpora, tmp_path):
         assert source.embedding.shape == (SIZE - 5, source.k)
         found[rule] = source.k
     assert found["released"] == max(1, found["paper"] - 1)
+
+
+def test_equalised_is_the_steps_written_out(corpora, tmp_path):
+    """The noise of nested parts, the ideal from equalised noise, and k against that."""
+    for recipe in recipes(corpora):
+        settings = {"size": SIZE - 5, "window": 3, "rule": "equalised", "cache": tmp_path}
+        (source,) = build_sources([recipe], **settings)
+        (again,) = build_sources([recipe], **settings)
+        split = jaxmeta.text.random_blocks(0, parts=8)
+        vocabulary = jaxmeta.text.given_vocabulary(source.words)
+        counts = jaxmeta.text.count_windows(recipe.corpus, vocabulary, window=3, split=split)
+        near = lambda *part: jaxmeta.text.symmetric_window(counts.part(*part))  # noqa: B023, E731
+        total = near(1, 0).sum()
+        levels = [
+            [
+                recipe.signal(near(number, i) * (total / near(number, i).sum()))
+                for i in range(number)
+            ]
+            for number in (2, 4, 8)
+        ]
+        noise = nested_noise([[x.astype(np.float32) for x in level] for level in levels])
+        for found, expected in zip(source.noise, noise, strict=True):
+            assert_close(found, expected, scale=np.max(np.abs(expected)), terms=1024)
+        assert source.sigma == float(source.noise.sigma)
+        signal = jnp.asarray(recipe.signal(near(1, 0)).toarray(), jnp.float32)
+        estimate = estimate_ideal(
+            leading_eigenpairs(
+                multiply_by(equalise(signal, noise.scales)),
+                n=SIZE - 5,
+                rank=SIZE - 5,
+                key=jax.random.key(0),
+            ),
+            sigma=noise.sigma,
+            scales=noise.scales,
+        )
+        scale = float(estimate.spectrum.values[0])
+        assert_close(source.ideal.values, estimate.spectrum.values, scale=scale, terms=4096)
+        curve = jaxmeta.pip_curve(source.ideal, jaxmeta.decompose(signal), alpha=0.5)
+        assert abs(source.k - 1 - int(np.argmin(curve))) <= 1
+        assert source.denoised.shape == (SIZE - 5, len(source.ideal.values))
+        (weights,) = weigh("estimated ideal", [source.observed])
+        assert weights.shape == (source.k,)
+        assert again.k == source.k
+        np.testing.assert_array_equal(again.ideal.values, source.ideal.values)
+
+
+def test_denoised_needs_an_ideal(built):
+    with pytest.raises(ValueError, match="ideal: got None, expected an estimate"):
+        _ = built[0].denoised
 
 
 def test_contiguous_parts(corpora):

@@ -122,7 +122,7 @@ def paper_curve(
     v\,(x \mp s)/((x \mp s)^2 + v^2)]$ of them above $y = x + c\sum_{\pm s}(x \mp
     s)/((x \mp s)^2 + v^2)$, where strengths are the means of $s^{2\alpha}$ with the weights of
     $cS_1$. Value $k$ is at $N = k - ½$. Beyond the first 256, values are taken together in groups
-    of 2 % of their rank. Cost: $O(r + 600\,p^2)$ for $p$ groups: 478 for $r$ = 20,000.
+    of 2 % of their rank. Cost: $O(r + 320\,p^2)$ for $p$ groups: 478 for $r$ = 20,000.
     """
     ideal = usvt(values, sigma=sigma, n=n)
     total = jnp.sum(power(ideal, 4 * alpha))
@@ -185,7 +185,7 @@ def _at_rank(places: Array, shares: Array, mass: Array) -> tuple[Array, Array, A
             change = total * (1 - total) / jnp.sum(shares / distance**2)
             return jnp.maximum(square - change, tiny)
 
-        return lax.fori_loop(0, 12, step, start)
+        return lax.fori_loop(0, 8, step, start)
 
     def above(x, square):
         away, distance = offsets(x, square)
@@ -203,7 +203,7 @@ def _at_rank(places: Array, shares: Array, mass: Array) -> tuple[Array, Array, A
         return jnp.stack([above(x, square) - mass, jnp.sum(shares / offsets(x, square)[1]) - 1])
 
     bracket = jnp.zeros_like(mass), places[0] + 1
-    low, high = lax.stop_gradient(lax.fori_loop(0, 50, halve, bracket))
+    low, high = lax.stop_gradient(lax.fori_loop(0, 40, halve, bracket))
     point = lax.stop_gradient(jnp.stack([(low + high) / 2, width((low + high) / 2)]))
     # One step of Newton's, for its derivatives: the loops above have none.
     (a, b), (c, d) = lax.stop_gradient(jax.jacfwd(equations)(point))

@@ -1,4 +1,4 @@
-"""Every statement of the paper that can be checked by numbers, and its verdict.
+"""Statements of the paper that can be checked by numbers, and their verdicts.
 
 One module per statement, each with the statement as printed, the form that holds, a proof, and a
 counterexample where the print fails. `python -m theory` runs them all and prints the verdicts.

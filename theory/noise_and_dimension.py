@@ -31,7 +31,7 @@ ORIGIN = Origin(
     ("select_dimension", "spiked_paper_dimension", "paper_dimension"),
 )
 PRINTED_HOLDS = True
-N, RANK = 60, 40
+N, RANK = 20, 16
 
 
 @jax.jit

@@ -45,7 +45,7 @@ from .verdict import Counterexample, Origin, Verdict, at_most, both
 CLAIM = "the paper's Monte Carlo chooses k where mu > (2 + sqrt 3) tau ends"
 ORIGIN = Origin("ours", "4.1, E", "", ("paper_dimension", "paper_curve", "spiked_paper_dimension"))
 PRINTED_HOLDS = False
-SIZES = (30, 60)
+SIZES = (24, 48)
 ALPHAS = (0.25, 0.5, 1.0)
 DRAWS = 4
 

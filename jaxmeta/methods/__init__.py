@@ -12,6 +12,8 @@ from jaxmeta.methods.autoencode import (
     averaged_autoencoder,
     concatenated_autoencoder,
     decoupled_autoencoder,
+    squared_cosine_proximity,
+    squared_error,
 )
 from jaxmeta.methods.lle import (
     LocallyLinear,
@@ -49,4 +51,6 @@ __all__ = [
     "one_to_n_plus",
     "reconstruction_matrix",
     "reconstruction_weights",
+    "squared_cosine_proximity",
+    "squared_error",
 ]

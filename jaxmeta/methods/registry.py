@@ -22,10 +22,12 @@ from jaxmeta.files.vectors import Vectors
 from jaxmeta.linalg import axis_lengths, matmul, right_axes
 from jaxmeta.methods.autoencode import (
     Autoencoder,
+    Training,
     autoencoded_rows,
     averaged_autoencoder,
     concatenated_autoencoder,
     decoupled_autoencoder,
+    squared_cosine_proximity,
 )
 from jaxmeta.methods.lle import locally_linear
 from jaxmeta.methods.one_ton import one_to_n_plus
@@ -231,7 +233,7 @@ def _lle(sources: tuple[Array, ...], settings: Settings) -> Array:
 
 
 def _autoencoded(
-    train: Callable[..., Any], sources: tuple[Array, ...], settings: Settings, **more: int
+    train: Callable[..., Any], sources: tuple[Array, ...], settings: Settings, **more: Any
 ) -> Autoencoder:
     key, present, epochs = settings.key, settings.present, settings.epochs
     progress = settings.progress
@@ -243,6 +245,27 @@ def _by_moments(name: str) -> Method:
     planned = PLANS[name]
     run = partial(_linear, name)
     return Method(run, planned.summary, planned.needs, planned.missing, planned.k)
+
+
+def _autoencoders(ending: str, how: str, **settings: Any) -> dict[str, Method]:
+    """Methods of the three kinds of autoencoders, trained with these settings."""
+
+    def averaged(sources: tuple[Array, ...], given: Settings) -> Autoencoder:
+        k = _size("AAEME", sources, given)
+        return _autoencoded(averaged_autoencoder, sources, given, k=k, training=training)
+
+    training = Training(**settings)
+    kinds = {
+        "DAEME": (partial(_autoencoded, decoupled_autoencoder), "codes of each source, coupled"),
+        "CAEME": (partial(_autoencoded, concatenated_autoencoder), "codes that decode together"),
+    }
+    return {
+        **{
+            name + ending: Method(partial(run, training=training), summary + how, needs="key")
+            for name, (run, summary) in kinds.items()
+        },
+        "AAEME" + ending: Method(averaged, "codes that are added up" + how, needs="key", k=300),
+    }
 
 
 METHODS: dict[str, Method] = {
@@ -269,17 +292,7 @@ METHODS: dict[str, Method] = {
         k=200,
         unplanned="it places the words that it is given beside each other; use a linear method",
     ),
-    "DAEME": Method(
-        partial(_autoencoded, decoupled_autoencoder), "codes of each source, coupled", needs="key"
-    ),
-    "CAEME": Method(
-        partial(_autoencoded, concatenated_autoencoder), "codes that decode together", needs="key"
-    ),
-    "AAEME": Method(
-        lambda e, s: _autoencoded(averaged_autoencoder, e, s, k=_size("AAEME", e, s)),
-        "codes that are added up",
-        needs="key",
-        k=300,
-    ),
+    **_autoencoders("", ""),
+    **_autoencoders(", cosine", ", by the angles of rows", cost=squared_cosine_proximity),
 }
 """Name to method."""

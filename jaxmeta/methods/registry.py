@@ -30,6 +30,7 @@ from jaxmeta.methods.autoencode import (
     squared_cosine_proximity,
 )
 from jaxmeta.methods.lle import locally_linear
+from jaxmeta.methods.metric import learnt_metric
 from jaxmeta.methods.one_ton import one_to_n_plus
 from jaxmeta.plans import (
     PLANS,
@@ -220,6 +221,13 @@ def _one_to_n_plus(sources: tuple[Array, ...], settings: Settings) -> Any:
     return one_to_n_plus(sources, present, k=_size("1TON+", sources, settings)).embedding
 
 
+def _learnt_metric(sources: tuple[Array, ...], settings: Settings) -> Plan:
+    del settings
+    count = jnp.asarray(float(sources[0].shape[0]))
+    maps = learnt_metric(sources).maps
+    return Plan(None, maps, count, join="mean", unit=True, method="AVG, learnt metric")
+
+
 def _lle(sources: tuple[Array, ...], settings: Settings) -> Array:
     assert settings.key is not None
     return locally_linear(
@@ -278,6 +286,11 @@ METHODS: dict[str, Method] = {
         missing=False,
         k=300,
         unplanned="use '1TON', the minimum that it descends to",
+    ),
+    "AVG, learnt metric": Method(
+        _learnt_metric,
+        "mean after rotation, in a metric by which words are like themselves",
+        missing=False,
     ),
     "1TON+": Method(
         _one_to_n_plus,

@@ -43,7 +43,8 @@ SHARED = {
     "raw_gram", "reduced", "residual", "rotations_between", "row_norms", "safe_ratio", "safe_sqrt",
     "split_columns", "unit",
 }  # fmt: skip
-OF_FUNCTIONS = {"gradient_weights"}  # takes a function first: see test_optimise
+# Descents: one takes a function first, the other would be differentiated through all its steps.
+OF_FUNCTIONS = {"gradient_weights", "learnt_metric"}
 
 
 def modules():

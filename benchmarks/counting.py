@@ -2,9 +2,9 @@
 
     python -m benchmarks.counting [--out DIR]
 
-The text is the wiki corpus below `JAXMETA_DATA`, and parts from its start; a window of 5, all three
-parts of a random split; then the leading 300 eigenpairs of its PPMI. Every run has a process of its
-own, as Python's memory is slower once used. Memory is the peak of the process up to the counts,
+The text is the wiki corpus below `JAXMETA_DATA`, and parts from its start; a window of 5, both
+halves of a random split; then the leading 300 eigenpairs of its PPMI. Every run has a process of
+its own, as Python's memory is slower once used. Memory is the peak of the process up to the counts,
 imports included. The peer is a dictionary of counters, which the released code uses, on 1/64 of the
 text.
 """
@@ -93,7 +93,7 @@ def measure(path: Path, size: int, config: Config) -> Row:
         vocabulary=middle - start,
         counts=end - middle,
         eigenpairs=last - end,
-        pairs=sum(x.nnz for part in (found.first, found.second, found.across) for x in part),
+        pairs=sum(x.nnz for part in found.nodes for x in part),
         peak=most,
         imports=imports,
     )

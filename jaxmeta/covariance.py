@@ -158,8 +158,13 @@ def _moments(sources, present, parts, pairs) -> Moments:
             ones.append(has.astype(source.dtype))
         extended = [jnp.concatenate(x, axis=1) for x in zip(ones, shifted, strict=True)]
         if pairs:  # one product of all: there is a program to compile for each
-            whole, cuts = jnp.concatenate(extended, axis=1), [x.shape[1] for x in extended]
-            found = _split(product(whole, whole), np.cumsum([0, *cuts]))
+            whole, cuts = jnp.concatenate(extended, axis=1), [0, *(x.shape[1] for x in extended)]
+            spans = [slice(*ends) for ends in itertools.pairwise(np.cumsum(cuts).tolist())]
+            sums = product(whole, whole)
+            found = {
+                (i, j): jax.tree.map(lambda x, a=spans[i], b=spans[j]: x[a, b], sums)
+                for i, j in pairs_of(len(spans), True)
+            }
         else:
             found = {(j, j): product(x, x) for j, x in enumerate(extended)}
         return {(i, j): Pair((shifts[i], shifts[j]), sums) for (i, j), sums in found.items()}
@@ -169,15 +174,6 @@ def _moments(sources, present, parts, pairs) -> Moments:
     widths = tuple(source.shape[1] for source in sources)
     count = twofold(jnp.asarray(float(n), sources[0].dtype))
     return Moments(raw, of(units) if units else {}, count, widths)
-
-
-def _split(sums: Twofold, cuts: np.ndarray) -> dict[tuple[int, int], Twofold]:
-    """The blocks of pairs of sources."""
-    rows = list(itertools.pairwise(cuts.tolist()))
-    return {
-        (i, j): jax.tree.map(lambda x, a=rows[i], b=rows[j]: x[slice(*a), slice(*b)], sums)
-        for i, j in pairs_of(len(rows), True)
-    }
 
 
 def _on_host(sources, present, parts, pairs) -> Moments:
@@ -230,18 +226,11 @@ def _shorten(rows: np.ndarray, *, scale: bool) -> None:
     rows /= np.where(lengths == 0, 1, lengths)
 
 
-def _means(pair: Pair) -> tuple[Twofold, Twofold]:
-    """Means of the shifted columns of each, over the rows that both have."""
-    high, low = pair.sums
-    count = jax.tree.map(lambda x: x[0, :1], pair.sums)
-    left = ratio(Twofold(high[1:, 0], low[1:, 0]), count)
-    return left, ratio(Twofold(high[0, 1:], low[0, 1:]), count)
-
-
 @jax.jit
 def mean_of(pair: Pair) -> Float[Array, " k"]:
     """The mean of the first source's rows, those that both have."""
-    return pair.shifts[0] + _means(pair)[0].value
+    count, sums = (jax.tree.map(lambda x, at=at: x[at, 0], pair.sums) for at in np.s_[:1, 1:])
+    return pair.shifts[0] + ratio(sums, count).value
 
 
 @jax.jit

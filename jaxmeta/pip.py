@@ -10,7 +10,7 @@ from jaxmeta._types import Scalar
 from jaxmeta.linalg import matmul, power_of_two, procrustes, residual, safe_sqrt
 from jaxmeta.spectral import Spectrum, check_spectrum, power
 
-__all__ = ["loss_changes", "pip_curve", "pip_loss", "pip_matrix"]
+__all__ = ["loss_changes", "pip_curve", "pip_loss", "pip_matrix", "strengths_against"]
 
 
 @jax.jit
@@ -67,13 +67,25 @@ def pip_curve(ideal: Spectrum, noisy: Spectrum, *, alpha: Scalar) -> Float[Array
     >>> print(pip_curve(ideal, ideal, alpha=0.5).round(3))
     [2.236 1.    0.   ]
     """
-    check_spectrum("ideal", ideal)
     check_spectrum("noisy", noisy)
-    _checks.same_rows(**{"ideal.vectors": ideal.vectors, "noisy.vectors": noisy.vectors})
+    t = strengths_against(ideal, noisy.vectors, alpha=alpha)
+    return safe_sqrt(jnp.sum(power(ideal.values, 4 * alpha)) + loss_changes(noisy.values, t, alpha))
+
+
+@jax.jit
+def strengths_against(
+    ideal: Spectrum, vectors: Float[Array, "n r"], *, alpha: Scalar
+) -> Float[Array, " r"]:
+    r"""Strengths $\tilde u_i^\top|M|^{2\alpha}\tilde u_i$ of directions, the columns of `vectors`.
+
+    $t_i = \sum_l \langle\tilde u_i, u_l\rangle^2\lambda_l^{2\alpha}$, where `ideal` is the true one
+    or an estimate, as of `jaxmeta.equalise`. Cost: $2nrd$ flops.
+    """
+    check_spectrum("ideal", ideal)
+    _checks.matrices(**{"ideal.vectors": ideal.vectors, "vectors": vectors})
     _checks.scalar("alpha", alpha)
-    strength = power(ideal.values, 2 * alpha)
-    t = matmul(matmul(noisy.vectors.T, ideal.vectors) ** 2, strength)
-    return safe_sqrt(jnp.sum(strength**2) + loss_changes(noisy.values, t, alpha))
+    overlaps = matmul(vectors.T, ideal.vectors) ** 2
+    return matmul(overlaps, power(ideal.values, 2 * alpha))
 
 
 def loss_changes(

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Key
 from jaxmeta import _checks
 from jaxmeta._twofold import axes
 from jaxmeta._types import Present, Scalar
-from jaxmeta.affine import Plan, Seen, apply_plan, check_widths, reduced
+from jaxmeta.affine import Plan, Seen, apply_plan, reduced
 from jaxmeta.combine import rotations_between
 from jaxmeta.covariance import Moments, Pair, centred_gram, mean_of, pairs_of, raw_gram
 from jaxmeta.linalg import norm, safe_ratio, safe_sqrt
@@ -33,7 +33,6 @@ __all__ = [
     "apply_plan",
     "check_k",
     "check_needs",
-    "check_widths",
     "needs",
     "plan_of",
     "reduced",
@@ -192,13 +191,7 @@ def _as_they_are(moments: Moments, settings: Settings) -> Plan:
     return _weighted("UW", moments, settings) if settings.shrink else Plan(None, _ones(moments))
 
 
-def _unit_rows(moments: Moments, settings: Settings) -> Plan:
-    del settings
-    return Plan(None, _ones(moments), unit=True)
-
-
-def _default(moments: Moments, settings: Settings) -> Plan:
-    del settings
+def _default(moments: Moments, _: Settings) -> Plan:
     centres, maps, ranks = zip(*map(_standard, _own(moments, "unit")), strict=True)
     shares = safe_ratio(
         jnp.stack(ranks), sum(ranks[1:], ranks[0]) * jnp.ones(len(ranks), ranks[0].dtype)
@@ -253,30 +246,23 @@ def _seen(observed: Sequence[Observed]) -> Seen:
     return Seen(tuple(ideal), tuple(overlaps))
 
 
-def _average(moments: Moments, settings: Settings) -> Plan:
-    del settings
+def _average(moments: Moments, _: Settings) -> Plan:
     width, dtype = max(moments.widths), moments.count.high.dtype
     return Plan(None, tuple(jnp.eye(k, width, dtype=dtype) for k in moments.widths), join="mean")
 
 
-def _rotated(moments: Moments, settings: Settings) -> Plan:
-    del settings
+def _rotated(moments: Moments, _: Settings) -> Plan:
     count = range(len(moments.widths))
     upper = {key: raw_gram(pair).value for key, pair in moments.raw.items()}
     grams = [[upper[i, j] if i <= j else upper[j, i].T for j in count] for i in count]
     return Plan(None, rotations_between(grams)[0], join="mean")
 
 
-def _size(name: str, settings: Settings, most: int) -> int | float:
-    """Dimensions that are asked for, or the paper's, if there are as many."""
-    return min(PLANS[name].k or most, most) if settings.k is None else settings.k
-
-
 def _leading(name: str, moments: Moments, settings: Settings, *, centred: bool = False) -> Plan:
-    """The leading directions of the concatenation."""
-    centres = tuple(map(mean_of, _own(moments))) if centred else None
-    plan = Plan(centres, _ones(moments))
-    return reduced(plan, moments, _size(name, settings, sum(moments.widths)))
+    """The leading directions of the concatenation: as many as are asked for, or the paper's."""
+    centres, most = tuple(map(mean_of, _own(moments))) if centred else None, sum(moments.widths)
+    k = min(PLANS[name].k or most, most) if settings.k is None else settings.k
+    return reduced(Plan(centres, _ones(moments)), moments, k)
 
 
 def _by_weights(name: str) -> Planned:
@@ -290,7 +276,9 @@ PLANS: dict[str, Planned] = {
         _default, "standardised sources, weights by effective rank; for files", "unit"
     ),
     "UW": Planned(_as_they_are, "concatenation as it is", ""),
-    "UW, unit rows": Planned(_unit_rows, "concatenation of rows of length 1", ""),
+    "UW, unit rows": Planned(
+        lambda sums, _: Plan(None, _ones(sums), unit=True), "concatenation of rows of length 1", ""
+    ),
     **{name: _by_weights(name) for name in WEIGHTINGS if name not in ("UW", "exact")},
     "AVG": Planned(_average, "mean of the sources, padded with zeros", ""),
     "AVG, rotated": Planned(

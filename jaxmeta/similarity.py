@@ -238,7 +238,9 @@ def cka_of_moments(stats: Moments) -> Float[Array, "N N"]:
     """
     n = len(stats.widths)
     grams = {ij: _covariances(pair) for ij, pair in stats.raw.items()}
-    fixed = [_constant(stats.raw[i, i], grams[i, i]) for i in range(n)]
+    squares = [jnp.diag(stats.raw[i, i].sums.value)[1:] for i in range(n)]
+    # Columns that vary by no more than rounding.
+    fixed = [jnp.diag(grams[i, i]) <= 2.0**-30 * squares[i] for i in range(n)]
 
     def alignment(i, j):
         ee, ef, ff = (
@@ -261,11 +263,6 @@ def _covariances(pair: Pair) -> Float[Array, "k m"]:
     )
     chance = multiply(ratio(left, count), right)
     return add(products, Twofold(-chance.high, -chance.low)).value
-
-
-def _constant(pair: Pair, gram: Float[Array, "k k"]) -> Array:
-    """Which columns of a source vary by no more than rounding."""
-    return jnp.diag(gram) <= 2.0**-30 * jnp.diag(pair.sums.value)[1:]
 
 
 class PermutationTest(NamedTuple):

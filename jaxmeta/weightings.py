@@ -51,6 +51,8 @@ class Observed(NamedTuple):
     """All of its signal, by magnitude, with their signs."""
     positive: bool = False
     """Whether the ideal is known to have no negative eigenvalues."""
+    strengths: Float[Array, " k"] | None = None
+    """Of its dimensions against an ideal that was estimated (`jaxmeta.pip.strengths_against`)."""
 
 
 class Weighting(NamedTuple):
@@ -60,7 +62,7 @@ class Weighting(NamedTuple):
     """From the sources, and from the quadratic of an ideal if it needs one."""
     summary: str
     needs: str = ""
-    """What sources must carry: "", "sigma", "eigenvalues" (and sigma); or "ideal"."""
+    """What sources must carry: "", "sigma", "eigenvalues" (and sigma), "strengths"; or "ideal"."""
 
 
 def weigh(name: str, sources: Sequence[Observed], ideal: PipQuadratic | None = None) -> Weights:
@@ -82,7 +84,7 @@ def weigh(name: str, sources: Sequence[Observed], ideal: PipQuadratic | None = N
             do = "pass pip_quadratic(ideal_embedding, sources)"
             _checks.fail("ideal", "None", f"a PipQuadratic for {name}", do)
         return weights(sources, ideal)
-    fields = ("sigma", "eigenvalues")[: ("", "sigma", "eigenvalues").index(needs)]
+    fields = ("sigma", "eigenvalues") if needs == "eigenvalues" else (needs,) if needs else ()
     for j, source in enumerate(sources):
         for field in fields:
             if getattr(source, field) is None:
@@ -146,6 +148,10 @@ def _ideal(eigenvalues: Array, source: Observed) -> Array:
     return ideal_strengths(eigenvalues, **settings).values
 
 
+def _estimated(sources: Sequence[Observed]) -> tuple[Array, ...]:
+    return tuple(strength_weights(s.values, s.strengths, alpha=s.alpha) for s in sources)
+
+
 def _aligned(sources: Sequence[Observed]) -> tuple[Array, ...]:
     n, alpha = sources[0].n, sources[0].alpha
     values, sigmas = _each("values", sources), _each("sigma", sources)
@@ -187,6 +193,8 @@ WEIGHTINGS: dict[str, Weighting] = {
         partial(_strong, _rie), "from the whole spectrum, at alpha ½", "eigenvalues"),
     "ideal strengths": Weighting(
         partial(_strong, _ideal), "from the whole spectrum, at any alpha", "eigenvalues"),
+    "estimated ideal": Weighting(
+        _estimated, "from an estimate of the ideal, as by equalised noise", "strengths"),
     "aligned": Weighting(_aligned, "the best weights if sources share one ideal", "sigma"),
     "exact": Weighting(_exact, "the best weights of all, where the ideal is known", "ideal"),
 }  # fmt: skip

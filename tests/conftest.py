@@ -71,6 +71,17 @@ def rng():
     return np.random.default_rng(20220101)
 
 
+@pytest.fixture
+def rejected():
+    """Assert that a call is rejected with words that match."""
+
+    def assert_rejected(match, function, *arguments, error=ValueError, **settings):
+        with pytest.raises(error, match=match):
+            function(*arguments, **settings)
+
+    return assert_rejected
+
+
 @pytest.fixture(scope="session")
 def hooked(request):
     """Whether jaxtyping checks the annotations of the library in this run."""

@@ -84,9 +84,15 @@ MUTANTS = [
     ),
     *mutants("text/counting", "tests/text/test_counting.py")(
         ("return x + x.T", "return x + x"),
-        ("block % 2 ^ coins[pair - start]", "block % 2 ^ coins[0]"),
+        ("< 0.5)[which - start]", "< 0.5)[0]"),
         ("for offset in range(1, window + 1):", "for offset in range(window):"),
-        ("size * (size - 1)", "size * size"),
+        ("np.frexp(leaf ^ other)", "np.frexp(leaf - other)"),
+        ("<< level) + label", "<< level)"),
+        ("* parts - 1) // tokens", "* parts) // tokens"),
+        ("start, end = 2 * start, 2 * end", "start, end = 2 * start, 2 * end - 1"),
+    ),
+    *mutants("text/_steps", "tests/text/test_sources.py")(
+        ("counts * (self.total / float(counts.sum()))", "counts * number"),
     ),
     *mutants("text/signals", "tests/text/test_signals.py")(
         ("/ (rows[i] * columns[j])", "/ (rows[i] * rows[i])"),

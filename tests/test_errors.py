@@ -6,8 +6,10 @@ promises of the API table. Here is what needs values, or more than one argument.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 import scipy.sparse
+from helpers import cast
 
 import jaxmeta
 from jaxmeta import Spectrum, dimension, noise, released, shrinkage
@@ -15,13 +17,14 @@ from jaxmeta.combine import rotate_onto
 
 pytestmark = pytest.mark.one_leg
 
-E, F = jnp.ones((6, 3)), jnp.ones((5, 3))
-MU, WORSE = jnp.array([3.0, 2.0, 1.0]), jnp.array([1.0, 2.0, 0.5])  # the second is out of order
-SPECTRUM = Spectrum(jnp.eye(6)[:, :3], MU)
-OTHER_WORDS = Spectrum(jnp.eye(5)[:, :3], MU)
-MISMATCHED = Spectrum(jnp.eye(6)[:, :2], MU)
-SPARSE, COUNTS = scipy.sparse.csr_array(jnp.eye(6, 3)), scipy.sparse.csr_array(jnp.eye(3))
-KEY, ALL, NAN = jax.random.key(0), jnp.ones((6, 2), bool), float("nan")
+# NumPy's, as all workers import this, and JAX would compile what makes them.
+E, F = cast((np.ones((6, 3)), np.ones((5, 3))))
+MU, WORSE = cast((np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 0.5])))  # the second in disorder
+SPECTRUM = Spectrum(cast(np.eye(6, 3)), MU)
+OTHER_WORDS = Spectrum(cast(np.eye(5, 3)), MU)
+MISMATCHED = Spectrum(cast(np.eye(6, 2)), MU)
+SPARSE, COUNTS = (scipy.sparse.csr_array(np.eye(n, 3, dtype=np.float32)) for n in (6, 3))
+KEY, ALL, NAN = jax.random.key(0), jnp.asarray(np.ones((6, 2), bool)), float("nan")
 NOISE = {"sigma": 0.1, "n": 6}
 SPIKED = NOISE | {"alpha": 0.5}
 ALIGNED = {"sigmas": (0.1, 0.1), "n": 6, "alpha": 0.5}
@@ -40,6 +43,8 @@ def encoded(sources):
 
 # A call and parts of its message.
 BAD = {
+    "some of the values of the bulk": (
+        lambda: noise.bulk_noise_std(MU, n=5), "values: got 3 of them", "split the corpus"),
     "a signal that is not square": (
         lambda: jaxmeta.decompose(E), "signal: got shape (6, 3)", "square", "symmetric=False"),
     "a rank above the signal": (

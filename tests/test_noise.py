@@ -5,11 +5,18 @@ import jax.numpy as jnp
 import numpy as np
 import oracles
 import pytest
+import scipy.integrate
 import scipy.sparse
 from helpers import EPS, assert_close, cast, exactly, rotation, rounded
 
 from jaxmeta import debias, noise_std, usvt
-from jaxmeta.noise import effective_rank, spiked_overlap, spiked_strengths, usvt_rank
+from jaxmeta.noise import (
+    bulk_noise_std,
+    effective_rank,
+    spiked_overlap,
+    spiked_strengths,
+    usvt_rank,
+)
 from jaxmeta.released import released_noise_std
 
 # Square, tall and wide; sigma is exact in binary, and so are its products with the roots.
@@ -74,6 +81,38 @@ def test_a_difference_in_the_mean_counts_in_one_form_only(rng):
     halves = cast(first), cast(first + 1)
     assert_close(noise_std(*halves), 0.5, scale=np.abs(first).max())
     assert_close(released_noise_std(*halves), 0, scale=np.abs(first).max())
+
+
+@pytest.mark.parametrize(("n", "m"), [(300, None), (300, 300), (400, 100), (100, 400)])
+def test_noise_from_the_bulk(rng, n, m):
+    """A few ideal values move the median by half their share."""
+    if m is None:
+        z = wigner(rng, n, 0.3)
+        z[:3, :3] += 100
+        values = np.sort(np.abs(np.linalg.eigvalsh(z)))[::-1]
+    else:
+        z = 0.3 * rng.normal(size=(n, m))
+        z[:3, :3] += 100
+        values = np.linalg.svd(z, compute_uv=False)
+    found = float(bulk_noise_std(cast(values), n=n, m=m))
+    assert abs(found / 0.3 - 1) < 0.02 + 1 / min(n, m or n)
+    assert_close(bulk_noise_std(cast(4 * values), n=n, m=m), 4 * found, scale=found)
+
+
+@pytest.mark.one_leg
+@pytest.mark.parametrize(("n", "m"), [(7, None), (7, 7), (7, 20), (20, 7)])
+def test_the_median_of_noise_is_that_of_its_law(n, m):
+    """Against the law's density, integrated by SciPy."""
+    values = jnp.ones(min(n, m or n))
+    median = 1 / float(bulk_noise_std(values, n=n, m=m))
+    ratio = min(n, m or n) / max(n, m or n)
+    low, high = (1 - ratio**0.5) ** 2, (1 + ratio**0.5) ** 2
+
+    def density(x):
+        return np.sqrt(max((high - x) * (x - low), 0)) / (2 * np.pi * ratio * x)
+
+    share, _ = scipy.integrate.quad(density, low, median**2 / max(n, m or n))
+    assert abs(share - 0.5) < 1e-4
 
 
 # Thresholds, and the spiked model.

@@ -1,6 +1,7 @@
 """Alignment and distance of embeddings against dense matrices, by definition."""
 
 import itertools
+import os
 
 import jax
 import jax.numpy as jnp
@@ -277,6 +278,8 @@ def test_single_precision_keeps_the_digits_of_small_distances(rng, columns):
 def test_distances_are_right_where_the_compiler_optimises(rng):
     """A product fused with the sum after it has digits that are cut off elsewhere."""
     options = {"xla_backend_optimization_level": 3, "xla_llvm_disable_expensive_passes": False}
+    if "xla_cpu_use_fusion_emitters" in os.environ.get("XLA_FLAGS", ""):
+        options["xla_cpu_use_fusion_emitters"] = True
     shape = jax.ShapeDtypeStruct((16, 6), jnp.float32)
     distance = procrustes_distance.lower(shape, shape).compile(compiler_options=options)
     for _ in range(1000):

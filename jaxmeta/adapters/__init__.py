@@ -16,17 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Encoders", "MetaEmbedding", "read_model2vec", "write_model2vec"]
 
-_HOMES = {
-    "Encoders": "encoders",
-    "MetaEmbedding": "estimator",
-    "read_model2vec": "model2vec",
-    "write_model2vec": "model2vec",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"jaxmeta.adapters.{_HOMES[name]}"), name)
+    if name in __all__:
+        home = {"Encoders": "encoders", "MetaEmbedding": "estimator"}.get(name, "model2vec")
+        return getattr(importlib.import_module(f"jaxmeta.adapters.{home}"), name)
     raise AttributeError(f"module 'jaxmeta.adapters' has no attribute {name!r}")
 
 

@@ -17,18 +17,7 @@ __all__ = ["read_model2vec", "write_model2vec"]
 EXTRA = "model2vec"
 # Sentence-transformers loads the folder as well, if this says how. It counts unknown words in the
 # mean, as vectors of zeros: rows are shorter then, and point the same way.
-STATIC = {
-    "idx": 0,
-    "name": "0",
-    "path": ".",
-    "type": "sentence_transformers.models.StaticEmbedding",
-}
-NORMALIZE = {
-    "idx": 1,
-    "name": "1",
-    "path": "1_Normalize",
-    "type": "sentence_transformers.models.Normalize",
-}
+MODULES = [(".", "StaticEmbedding"), ("1_Normalize", "Normalize")]
 
 
 def read_model2vec(source: Any) -> Vectors:
@@ -74,7 +63,10 @@ def write_model2vec(folder: str | Path, vectors: Any, *, normalize: bool = False
     # The unknown token comes last, and is left out of every mean.
     table = np.concatenate([matrix, np.zeros((1, matrix.shape[1]), matrix.dtype)])
     config = {"normalize": normalize, "max_length": None, "embedding_dtype": str(matrix.dtype)}
-    modules = [STATIC, NORMALIZE] if normalize else [STATIC]
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (path, kind) in enumerate(MODULES if normalize else MODULES[:1])
+    ]
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as part:
         made = Path(part) / "made"

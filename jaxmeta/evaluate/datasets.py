@@ -13,30 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxmeta import _checks
-from jaxmeta.evaluate.readers import (
-    READERS,
-    LabelledSentences,
-    Questions,
-    SentencePairs,
-    TaggedText,
-    WordPairs,
-    read_text,
-)
+from jaxmeta.evaluate.readers import READERS, read_text
 
-__all__ = [
-    "DATASETS",
-    "DataFile",
-    "Dataset",
-    "LabelledSentences",
-    "MissingData",
-    "OtherEdition",
-    "Questions",
-    "SentencePairs",
-    "TaggedText",
-    "WordPairs",
-    "fetch",
-    "load",
-]
+__all__ = ["DATASETS", "DataFile", "Dataset", "MissingData", "OtherEdition", "fetch", "load"]
 
 
 class MissingData(FileNotFoundError):

@@ -24,6 +24,7 @@ from jaxmeta._types import Present, Scalar, Sources
 from jaxmeta.combine import known
 from jaxmeta.linalg import matmul, power_of_two
 from jaxmeta.methods.lle_vectors import LocallyLinear, best_reconstructed
+from jaxmeta.prepare import centre_rows
 from jaxmeta.progress import Progress, silent
 
 __all__ = [
@@ -133,13 +134,9 @@ def nearest_neighbours(
     _checks.array("source", source, 2)
     n = source.shape[0]
     _checks.integer("neighbours", neighbours, least=1, most=n - 1, of="the vocabulary, less one,")
-    if present is None:
-        present = jnp.ones(n, bool)
-    _checks.present(present, n)
-    source = jnp.where(jnp.broadcast_to(present[:, None], source.shape), source, 0)
+    present = jnp.ones(n, bool) if present is None else present
     # Distances are differences of large numbers where the words lie far off the origin.
-    mean = jnp.sum(source, axis=0) / jnp.maximum(jnp.sum(present), 1).astype(source.dtype)
-    source = source - mean[None, :]
+    source = centre_rows(source, present=present)
     source = source / power_of_two(jnp.max(jnp.abs(source)))
     squares = jnp.sum(source**2, axis=1)
 

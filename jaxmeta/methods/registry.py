@@ -32,16 +32,7 @@ from jaxmeta.methods.autoencode import (
 from jaxmeta.methods.lle import locally_linear
 from jaxmeta.methods.metric import learnt_metric
 from jaxmeta.methods.one_ton import one_to_n_plus
-from jaxmeta.plans import (
-    PLANS,
-    Plan,
-    Settings,
-    apply_plan,
-    check_needs,
-    needs,
-    plan_of,
-    reduced,
-)
+from jaxmeta.plans import PLANS, Plan, Settings, apply_plan, check_needs, needs, plan_of, reduced
 from jaxmeta.quadratic import exact_weights, pip_quadratic
 from jaxmeta.released import released_one_to_n
 from jaxmeta.spectral import split_by_source
@@ -228,31 +219,19 @@ def _learnt_metric(sources: tuple[Array, ...], settings: Settings) -> Plan:
     return Plan(None, maps, count, join="mean", unit=True, method="AVG, learnt metric")
 
 
-def _lle(sources: tuple[Array, ...], settings: Settings) -> Array:
-    assert settings.key is not None
+def _lle(e: tuple[Array, ...], s: Settings) -> Array:
+    assert s.key is not None
+    k, near = _size("LLE", e, s), min(s.neighbours, e[0].shape[0] - 1)
     return locally_linear(
-        sources,
-        k=_size("LLE", sources, settings),
-        neighbours=min(settings.neighbours, sources[0].shape[0] - 1),
-        present=settings.present,
-        key=settings.key,
-        progress=settings.progress,
+        e, k=k, neighbours=near, present=s.present, key=s.key, progress=s.progress
     ).embedding
 
 
 def _autoencoded(
-    train: Callable[..., Any], sources: tuple[Array, ...], settings: Settings, **more: Any
+    train: Callable[..., Any], e: tuple[Array, ...], s: Settings, **more: Any
 ) -> Autoencoder:
-    key, present, epochs = settings.key, settings.present, settings.epochs
-    progress = settings.progress
-    found = train(sources, key=key, present=present, epochs=epochs, progress=progress, **more)
+    found = train(e, key=s.key, present=s.present, epochs=s.epochs, progress=s.progress, **more)
     return found.parameters
-
-
-def _by_moments(name: str) -> Method:
-    planned = PLANS[name]
-    run = partial(_linear, name)
-    return Method(run, planned.summary, planned.needs, planned.missing, planned.k)
 
 
 def _autoencoders(ending: str, how: str, **settings: Any) -> dict[str, Method]:
@@ -277,7 +256,10 @@ def _autoencoders(ending: str, how: str, **settings: Any) -> dict[str, Method]:
 
 
 METHODS: dict[str, Method] = {
-    **{name: _by_moments(name) for name in PLANS},
+    **{
+        name: Method(partial(_linear, name), plan.summary, plan.needs, plan.missing, plan.k)
+        for name, plan in PLANS.items()
+    },
     "exact": Method(_exact, WEIGHTINGS["exact"].summary, needs="ideal"),
     "1TON as released": Method(
         lambda e, s: released_one_to_n(e, k=_size("1TON as released", e, s), key=s.key).embedding,

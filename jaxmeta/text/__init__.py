@@ -12,7 +12,8 @@ from jaxmeta.text.corpus import (
 )
 from jaxmeta.text.counting import (
     Counts,
-    contiguous_halves,
+    Split,
+    contiguous_parts,
     count_windows,
     inverse_distance,
     load_counts,
@@ -36,10 +37,11 @@ __all__ = [
     "LatentModel",
     "Recipe",
     "Source",
+    "Split",
     "Vocabulary",
     "build_sources",
     "build_vocabulary",
-    "contiguous_halves",
+    "contiguous_parts",
     "count_windows",
     "expected_counts",
     "given_vocabulary",

@@ -4,18 +4,26 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from jaxtyping import Array
 from scipy.sparse import csr_array
 
 from jaxmeta import _checks, _files
-from jaxmeta.eigen import Density, Eigenpairs, eigenvalue_density, leading_eigenpairs, multiply_by
+from jaxmeta.eigen import (
+    Density,
+    Eigenpairs,
+    Multiply,
+    eigenvalue_density,
+    leading_eigenpairs,
+    multiply_by,
+)
+from jaxmeta.equalise import equalise
+from jaxmeta.nested import NestedNoise, nested_noise
 from jaxmeta.noise import noise_std
 from jaxmeta.progress import Progress
 from jaxmeta.text.corpus import Corpus, Vocabulary, build_vocabulary, paths_of
@@ -72,7 +80,7 @@ class Counting:
     settings: dict[str, Any]
     """What the whole depends on: it is the same however it is split."""
     split: dict[str, Any]
-    """What the halves depend on besides."""
+    """What the parts depend on besides."""
     corpus: Corpus
     vocabulary: Vocabulary
     options: dict[str, Any]
@@ -85,23 +93,18 @@ class Counting:
     @functools.cached_property
     def whole(self) -> Counts:
         def make() -> Arrays:
-            none = self.none
-            return to_arrays(Counts(self.vocabulary.words, none, none, self.counted.whole))
+            return to_arrays(Counts(self.vocabulary.words, (self.counted.whole,)))
 
-        return from_arrays(self.store.arrays("counts", self.settings, make))
+        return from_arrays(self.store.arrays("whole", self.settings, make))
 
     @functools.cached_property
-    def halves(self) -> Counts:
+    def parts(self) -> Counts:
         def make() -> Arrays:
             _ = self.whole  # of the same pass: kept now, should the next step be interrupted
-            return to_arrays(dataclasses.replace(self.counted, across=self.none))
+            return to_arrays(self.counted)
 
-        return from_arrays(self.store.arrays("halves", self.settings | self.split, make))
-
-    @property
-    def none(self) -> tuple[csr_array, ...]:
-        """No pair at any offset."""
-        return tuple(csr_array(x.shape, dtype=x.dtype) for x in self.counted.across)
+        settings = self.settings | self.split | {"parts": self.options["split"].parts}
+        return from_arrays(self.store.arrays("parts", settings, make))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,65 +135,130 @@ class Steps:
     def say(self, stage: str, fraction: float) -> None:
         self.progress(f"{self.name} {stage}", fraction)
 
-    def signal(self, part: str) -> csr_array:
-        """The signal of the whole corpus, or of its first or second half."""
-        counts = self.counting.whole if part == "whole" else self.counting.halves
-        made = self.make(symmetric_window(getattr(counts, part), weights=self.weights))
+    def near(self, number: int = 1, index: int = 0) -> csr_array:
+        """Counts in the window, of the whole corpus or of one of `number` parts."""
+        counts = self.counting.whole if number == 1 else self.counting.parts
+        return symmetric_window(counts.part(number, index), weights=self.weights)
+
+    @functools.cached_property
+    def total(self) -> float:
+        """Of all counts in the window."""
+        return float(self.near().sum())
+
+    def signal_of(self, counts: csr_array) -> csr_array:
+        made = self.make(counts)
         if not scipy.sparse.issparse(made):
             given = f"signal of {self.name}", f"a {type(made).__name__}", "a SciPy sparse matrix"
             _checks.fail(*given, "use log_count, shifted_pmi or ppmi", TypeError)
         return made.astype(jnp.result_type(float))
 
-    @functools.cached_property
-    def multiply(self) -> Callable[[Array], Array]:
-        return multiply_by(self.signal("whole"))
+    def signal(self, number: int = 1, index: int = 0) -> csr_array:
+        """The signal of the whole corpus, or of one of `number` parts: of two, 0 is the first half.
+
+        Counts of a part are multiplied to have the total of the whole. Only logarithms of counts
+        depend on it: PMI is the same for any factor.
+        """
+        counts = self.near(number, index)
+        if number > 1:
+            counts = counts * (self.total / float(counts.sum()))
+        return self.signal_of(counts)
+
+    def part_signals(self, number: int) -> Iterator[csr_array]:
+        """Give the signals of `number` parts of the corpus, each made when it is asked for."""
+        return (self.signal(number, index) for index in range(number))
 
     @functools.cached_property
     def sigma(self) -> float:
         def make() -> Arrays:
             self.say("noise", 0.0)
-            sigma = noise_std(self.signal("first"), self.signal("second"))
+            # The paper takes counts of halves as they are, and not for the total of the whole.
+            sigma = noise_std(*(self.signal_of(self.near(2, half)) for half in range(2)))
             self.say("noise", 1.0)
             return {"sigma": np.asarray(sigma)}
 
         return float(self.arrays("noise", self.counting.split, make)["sigma"])
 
     @functools.cached_property
-    def density(self) -> Density:
+    def nested(self) -> NestedNoise:
+        """The noise as halves, their halves, and so on tell it."""
+        parts = self.counting.options["split"].parts
+        numbers = [2**level for level in range(1, parts.bit_length())]
+
         def make() -> Arrays:
-            found = eigenvalue_density(self.multiply, n=self.n, key=jax.random.key(0))
+            self.say("nested noise", 0.0)
+            found = nested_noise([self.part_signals(number) for number in numbers])
+            self.say("nested noise", 1.0)
             return {name: np.asarray(x) for name, x in found._asdict().items()}
 
-        stored = self.arrays("density", {}, make)
-        return Density(jnp.asarray(stored["points"]), jnp.asarray(stored["counts"]))
+        stored = self.arrays("nested", self.counting.split | {"parts": parts}, make)
+        found = {name: jnp.asarray(stored[name]) for name in NestedNoise._fields}
+        return NestedNoise(**found)
 
     @property
     def n(self) -> int:
         return len(self.counting.vocabulary.words)
 
+    @functools.cached_property
+    def observed(self) -> "Decomposed":
+        """The signal as it is."""
+        return Decomposed(self, {}, "", self.signal)
+
+    @functools.cached_property
+    def equalised(self) -> "Decomposed":
+        """The signal with noise that is the same for all words."""
+        key = self.counting.split | {"equalised": self.counting.options["split"].parts}
+        return Decomposed(
+            self, key, "equalised ", lambda: equalise(self.signal(), self.nested.scales)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Decomposed:
+    """The spectrum of a matrix, from the cache if it is there."""
+
+    steps: Steps
+    key: dict[str, Any]
+    """What the matrix depends on, besides the settings of the steps."""
+    name: str
+    matrix: Callable[[], csr_array]
+
+    @functools.cached_property
+    def multiply(self) -> Multiply:
+        return multiply_by(self.matrix())
+
+    @functools.cached_property
+    def density(self) -> Density:
+        def make() -> Arrays:
+            found = eigenvalue_density(self.multiply, n=self.steps.n, key=jax.random.key(0))
+            return {name: np.asarray(x) for name, x in found._asdict().items()}
+
+        stored = self.steps.arrays("density", self.key, make)
+        return Density(jnp.asarray(stored["points"]), jnp.asarray(stored["counts"]))
+
     def eigenpairs(self, k: int) -> Eigenpairs:
         """More than k leading eigenpairs, or all; cut from more of them if these are kept."""
+        steps, n = self.steps, self.steps.n
         # More than wanted, as the density is an estimate; and not of every size, as each compiles.
-        rank = min(self.n, RANKS * (2 + 9 * k // (8 * RANKS)))
+        rank = min(n, RANKS * (2 + 9 * k // (8 * RANKS)))
 
         def make() -> Arrays:
             found = leading_eigenpairs(
                 self.multiply,
-                n=self.n,
+                n=n,
                 rank=rank,
                 key=jax.random.key(1),
-                tolerance=self.tolerance,
-                progress=self.say,
+                tolerance=steps.tolerance,
+                progress=lambda stage, fraction: steps.say(self.name + stage, fraction),
             )
             return {name: np.asarray(x) for name, x in found._asdict().items() if name != "density"}
 
-        key = {"tolerance": self.tolerance}
-        for enough in (*range(rank, self.n, RANKS), self.n):
-            settings = self.settings | key | {"rank": enough}
-            if (stored := self.counting.store.find("eigenpairs", settings)) is not None:
+        key = self.key | {"tolerance": steps.tolerance}
+        for enough in (*range(rank, n, RANKS), n):
+            settings = steps.settings | key | {"rank": enough}
+            if (stored := steps.counting.store.find("eigenpairs", settings)) is not None:
                 break
         else:
-            stored = self.arrays("eigenpairs", key | {"rank": rank}, make)
+            stored = steps.arrays("eigenpairs", key | {"rank": rank}, make)
         names = ("values", "vectors", "residuals")
         values, vectors, residuals = (jnp.asarray(stored[name][..., :rank]) for name in names)
         return Eigenpairs(values, vectors, residuals, self.density, int(stored["products"]))

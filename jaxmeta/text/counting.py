@@ -2,8 +2,9 @@ r"""Pairs of words are counted by offset, of which every window is a weighted su
 
 $D_d[a, b]$ is the number of times $b$ stands $d$ places after $a$: see `symmetric_window`, and
 `jaxmeta.released.released_window` for the released code. With a `split` the same pass counts pairs
-in the first half, in the second, and with an end in each; the three add up to the whole. Counts are
-exact. No window crosses the end of a file, so counts of several files add up to those of all.
+within halves of the corpus, quarters, and so on, and those that cross from one to another; all add
+up to the whole. Counts are exact. No window crosses the end of a file, so counts of several
+files add up to those of all.
 """
 
 import dataclasses
@@ -25,7 +26,8 @@ from jaxmeta.text.corpus import NO_WORD, Corpus, Vocabulary, read_tokens
 
 __all__ = [
     "Counts",
-    "contiguous_halves",
+    "Split",
+    "contiguous_parts",
     "count_windows",
     "from_arrays",
     "inverse_distance",
@@ -41,8 +43,26 @@ CHUNK = 2 << 20  # places counted at a time
 # Numbers of a place without a word of the vocabulary: another word, or none at all.
 UNKNOWN, NOTHING = -1, -2
 
-Halves = Callable[[np.ndarray], np.ndarray]
-Split = Callable[[str], Halves]
+Labels = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """A split labels every token with the part of the corpus that it belongs to.
+
+    Parts are halves, halves of these, and so on: a label without its last bit, `label >> 1`, is one
+    of a split into half as many. So parts 0 and 1 of four are the first half, 2 and 3 the second.
+    """
+
+    parts: int
+    """How many, a power of two; labels are 0 to `parts - 1`."""
+    labels_of: Callable[[str], Labels]
+    """From the name of a file, `archive.zip/member` in a zip, to a function from ascending
+    positions of its tokens to their labels."""
+
+    def __post_init__(self) -> None:
+        _checks.integer("parts", self.parts, least=1)
+        _power_of_two("parts", self.parts)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,16 +70,40 @@ class Counts:
     """Pairs are counted by offset: in entry $d-1$, $b$ (column) stands $d$ after $a$ (row)."""
 
     words: tuple[str, ...]
-    first: tuple[csr_array, ...]
-    """Pairs with both ends in the first half."""
-    second: tuple[csr_array, ...]
-    across: tuple[csr_array, ...]
-    """Pairs with an end in each half; all pairs, if the corpus was not split."""
+    nodes: tuple[tuple[csr_array, ...], ...]
+    """Pairs by the smallest part with both ends: the corpus, its two halves, their four, and so on.
+    So the first are pairs with an end in each half, and the last those within a smallest part;
+    without a split there is one node, of all pairs."""
 
     @property
     def whole(self) -> tuple[csr_array, ...]:
         """All pairs."""
-        return tuple(map(_total, zip(self.first, self.second, self.across, strict=True)))
+        return self.part(1, 0)
+
+    def part(self, number: int, index: int) -> tuple[csr_array, ...]:
+        """Add up pairs within one of `number` parts, counted from 0: of two, 0 is the first half.
+
+        `number` is a power of two and at most that of the split. A part without pairs is an error.
+        """
+        nodes = self._within(number, index)
+        return tuple(map(_total, zip(*nodes, strict=True)))
+
+    def _within(self, number: int, index: int) -> list[tuple[csr_array, ...]]:
+        """Nodes of a part and of all parts of it; at least one has a pair."""
+        most = (len(self.nodes) + 1) // 2
+        _checks.integer("number", number, least=1, most=most, of="the split")
+        _power_of_two("number", number)
+        _checks.integer("index", index, least=0, most=number - 1, of="the last part")
+        # Node i, counted from 1, has the halves 2i and 2i + 1.
+        start, end = number + index, number + index + 1
+        nodes: list[tuple[csr_array, ...]] = []
+        while start <= len(self.nodes):
+            nodes += self.nodes[start - 1 : end - 1]
+            start, end = 2 * start, 2 * end
+        if number > 1 and not any(x.nnz for node in nodes for x in node):
+            do = "split into smaller blocks or fewer parts, or count without a split"
+            fail("split", f"no pair of words in part({number}, {index})", "some in each", do)
+        return nodes
 
     def __add__(self, other: "Counts") -> "Counts":
         if not isinstance(other, Counts):
@@ -67,59 +111,85 @@ class Counts:
         if self.words != other.words:
             do = "count both corpora with one vocabulary"
             fail("counts", "two lists of words", "the same words in the same order", do)
-        if len(self.across) != len(other.across):
-            got = f"windows {len(self.across)} and {len(other.across)}"
-            fail("counts", got, "the same", "count both corpora with one window")
-        both = ((getattr(self, part), getattr(other, part)) for part in _PARTS)
-        return Counts(self.words, *(tuple(map(operator.add, *pair)) for pair in both))
+        for what, one, two, do in (
+            ("windows", self.nodes[0], other.nodes[0], "count both corpora with one window"),
+            ("numbers of nodes", self.nodes, other.nodes, "split both into as many parts"),
+        ):
+            if len(one) != len(two):
+                fail("counts", f"{what} {len(one)} and {len(two)}", "the same", do)
+        both = zip(self.nodes, other.nodes, strict=True)
+        return Counts(self.words, tuple(tuple(map(operator.add, *pair)) for pair in both))
 
 
-_PARTS = ("first", "second", "across")
+def _power_of_two(name: str, value: int) -> None:
+    if value & (value - 1):
+        fail(name, str(value), "a power of two", "parts are halves, their halves, and so on")
 
 
-def random_blocks(seed: int, size: int = 1000) -> Split:
+def random_blocks(seed: int, size: int = 1000, parts: int = 2) -> Split:
     """Split every file into blocks of `size` tokens; of each two, one at random goes to each half.
 
-    So drift along the corpus falls on both. Coins depend on the seed and on the file's name.
+    Of each four consecutive blocks one goes to each quarter, and so on to `parts`, a power of two:
+    of the two that a part has among them a coin tells which half of it gets the earlier one. So
+    drift along the corpus falls on all alike. Coins depend on the seed and on the file's name; the
+    halves are the same whatever `parts` is, and so are the quarters from four on.
     """
     _checks.integer("seed", seed, least=0)
     _checks.integer("size", size, least=1)
 
-    def halves_of(name: str) -> Halves:
-        def halves(positions: np.ndarray) -> np.ndarray:
-            block = positions // size
-            pair = block // 2
-            start = pair[0]
-            rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-            # A coin is one step of the generator: those before `start` need not be tossed.
-            rng.bit_generator.advance(int(start))  # type: ignore[attr-defined]
-            coins = rng.random(pair[-1] + 1 - start) < 0.5
-            return block % 2 ^ coins[pair - start]
+    def labels_of(name: str) -> Labels:
+        entropy = [seed, zlib.crc32(name.encode())]
 
-        return halves
+        def labels(positions: np.ndarray) -> np.ndarray:
+            blocks = positions // size
+            block = np.arange(blocks[0], blocks[-1] + 1)
+            label = np.zeros_like(block)
+            for level in range(parts.bit_length() - 1):
+                # Each part of this level has one block in either half of 2^(level + 1) blocks, and
+                # a coin for them.
+                coin = (block >> (level + 1) << level) + label
+                later = block >> level & 1
+                label = 2 * label + (later ^ _tossed(entropy, level, coin))
+            return label[blocks - blocks[0]]
 
-    return halves_of
+        return labels
+
+    return Split(parts, labels_of)
 
 
-def contiguous_halves(tokens: int) -> Split:
-    """Split a corpus of one file with `tokens` tokens in the middle, as the released code does."""
+def _tossed(entropy: Sequence[int], level: int, which: np.ndarray) -> np.ndarray:
+    """Toss the coins of a level that are asked for by number, and those between them."""
+    # The first level has the numbers of a generator that is seeded with the entropy alone.
+    seeds = np.random.SeedSequence(entropy, spawn_key=(level,) if level else ())
+    rng, start = np.random.default_rng(seeds), int(which.min())
+    # A coin is one step of the generator: those before `start` need not be tossed.
+    rng.bit_generator.advance(start)  # type: ignore[attr-defined]
+    return (rng.random(int(which.max()) + 1 - start) < 0.5)[which - start]
+
+
+def contiguous_parts(tokens: int, parts: int = 2) -> Split:
+    """Split a corpus of one file with `tokens` tokens into runs of equal length.
+
+    Two are the halves of the released code.
+    """
     _checks.integer("tokens", tokens, least=2)
     names: set[str] = set()
 
-    def halves_of(name: str) -> Halves:
+    def labels_of(name: str) -> Labels:
         names.add(name)
         if len(names) > 1:
             got = " and ".join(sorted(names))
             fail("split", got, "a corpus of one file", "use random_blocks for several")
-        return halves
+        return labels
 
-    def halves(positions: np.ndarray) -> np.ndarray:
+    def labels(positions: np.ndarray) -> np.ndarray:
         if positions[-1] >= tokens:
             expected = "the number of tokens of the file, which has more"
             fail("tokens", str(tokens), expected, "pass Vocabulary.tokens")
-        return (positions >= tokens // 2).astype(np.int64)
+        # Part p starts at the position tokens * p // parts.
+        return ((positions + 1) * parts - 1) // tokens
 
-    return halves_of
+    return Split(parts, labels_of)
 
 
 def count_windows(
@@ -134,10 +204,10 @@ def count_windows(
     r"""$D_d[a, b] = \#\{i : w_i = a, w_{i+d} = b\}$ for $d = 1, \ldots,$ `window`, in one pass.
 
     A word outside the vocabulary keeps its place, as in the released code, or with
-    `unknown="skip"` is dropped before windows are laid. `split` is given the name of a file
-    (`archive.zip/member` in a zip) and returns a function from ascending positions of its tokens,
-    after skipping, to 0 or 1: see `random_blocks` and `contiguous_halves`. `progress` is called
-    with "counts" and the fraction that is read.
+    `unknown="skip"` is dropped before windows are laid, and before positions are counted for the
+    `split`: see `random_blocks` and `contiguous_parts`. Both halves must have a pair, smaller
+    parts only if they are asked for. `progress` is called with "counts" and the fraction that is
+    read.
 
     Cost: $O(Tw \log c)$ for T tokens, a window of w and chunks of c places; memory of 12 bytes per
     different pair, and as much again on the way.
@@ -151,7 +221,7 @@ def count_windows(
     """
     _checks.integer("window", window, least=1)
     _checks.one_of("unknown", unknown, ("keep", "skip"))
-    size, parts = len(vocabulary.words), 1 if split is None else 3
+    size, parts = len(vocabulary.words), 1 if split is None else split.parts
     sums: list[list[csr_array]] = [[] for _ in range(window)]
     texts = read_tokens(corpus, window, "counts", progress)
     for chunk in _chunks(_codes(texts, vocabulary, unknown, split), window):
@@ -163,23 +233,18 @@ def count_windows(
             terms.append(pairs)
     # Emptied on the way, as sums take twice the memory of counts.
     totals = (_total(reversed(sums.pop(0))) for _ in range(window))
-    by_offset = [[x[p * size : (p + 1) * size] for p in range(parts)] for x in totals]
-    by_part = tuple(zip(*by_offset, strict=True))
-    if split is None:
-        none = tuple(csr_array((size, size), dtype=np.int64) for _ in range(window))
-        return Counts(vocabulary.words, none, none, *by_part)
-    first, across, second = by_part
-    for half, found in {"first": first, "second": second}.items():
-        if not any(x.nnz for x in found):
-            do = "split into smaller blocks, or count without a split"
-            fail("split", f"no pair of words in the {half} half", "some in each", do)
-    return Counts(vocabulary.words, first, second, across)
+    nodes = range(2 * parts - 1)
+    by_offset = [[x[node * size : (node + 1) * size] for node in nodes] for x in totals]
+    counts = Counts(vocabulary.words, tuple(zip(*by_offset, strict=True)))
+    for half in range(2 if parts > 1 else 0):
+        counts._within(2, half)  # fails now, and not only when a half is asked for
+    return counts
 
 
 def _codes(
     texts: Iterable, vocabulary: Vocabulary, unknown: str, split: Split | None
 ) -> Iterator[np.ndarray]:
-    """Number the word of each place; in the second half the size of the vocabulary is added."""
+    """Number the word of each place; in part p, p times the size of the vocabulary is added."""
     index = {word: i for i, word in enumerate(vocabulary.words)} | {NO_WORD: NOTHING}
     found, unknowns = False, itertools.repeat(UNKNOWN)
     for name, opening, tokens in texts:
@@ -189,17 +254,17 @@ def _codes(
         found = found or bool((codes >= 0).any())
         if split is not None:
             if opening:
-                halves, position = split(name), 0
-            words = np.flatnonzero(codes != NOTHING)
-            if words.size:
-                positions = np.arange(position, position + words.size)
-                labels = np.asarray(halves(positions))
-                if labels.shape != positions.shape or not np.isin(labels, (0, 1)).all():
-                    expected = f"0 or 1 for each of {positions.size} positions"
-                    fail("split", str(labels), expected, "see random_blocks")
-                second = words[labels == 1]
-                codes[second[codes[second] >= 0]] += len(vocabulary.words)
-                position += words.size
+                labels_at, position = split.labels_of(name), 0
+            places = np.flatnonzero(codes != NOTHING)
+            if places.size:
+                positions = np.arange(position, position + places.size)
+                labels = np.asarray(labels_at(positions))
+                if labels.shape != positions.shape or not np.isin(labels, range(split.parts)).all():
+                    expected = f"0 to {split.parts - 1} for each of {positions.size} positions"
+                    fail("split", str(labels), expected, "see Split")
+                known = codes[places] >= 0
+                codes[places[known]] += len(vocabulary.words) * labels[known].astype(np.int32)
+                position += places.size
         yield codes
     if not found:
         got = f"{len(vocabulary.words)} words of which none is in the corpus"
@@ -220,18 +285,24 @@ def _chunks(codes: Iterable[np.ndarray], window: int) -> Iterator[np.ndarray]:
 
 
 def _pairs(codes: np.ndarray, size: int, parts: int, window: int) -> Iterator[csr_array]:
-    """Count pairs at each offset that end after the first `window` places; `size` rows a part."""
-    # Parts are ordered by how many ends are in the second half: first, across, second. So a pair is
-    # a number to which each end, in half h, gives a term:
-    # (h_a + h_b) V^2 + aV + b = (h_a V + a) V + (h_b V^2 + b).
-    key: type[np.unsignedinteger] = np.uint32 if parts * size**2 < 2**32 else np.uint64
-    known = codes >= 0
-    left, right = codes.astype(key) * size, codes.astype(key)
-    right[codes >= size] += size * (size - 1)
-    starts_of_rows = np.arange(parts * size + 1, dtype=key) * size
+    """Count pairs at each offset that end after the first `window` places; `size` rows a node."""
+    rows = (2 * parts - 1) * size
+    key: type[np.unsignedinteger] = np.uint32 if rows * size < 2**32 else np.uint64
+    known, (part, word) = codes >= 0, np.divmod(codes, size)
+    # A pair is the number (node V + a) V + b, at first with the node of the part that a is in.
+    left, right = codes.astype(key) * size + (parts - 1) * size**2, word.astype(key)
+    starts_of_rows = np.arange(rows + 1, dtype=key) * size
     for offset in range(1, window + 1):
         before, after = slice(window - offset, codes.size - offset), slice(window, codes.size)
-        keys = (left[before] + right[after])[known[before] & known[after]]
+        keys, both = left[before] + right[after], known[before] & known[after]
+        across = np.flatnonzero((part[before] != part[after]) & both)
+        if across.size:
+            # Part p is node `parts` + p, counted from 1, and without its last bit the node above:
+            # two meet where as many bits are dropped as their difference has (`frexp` tells).
+            leaf, other = part[before][across] + parts, part[after][across] + parts
+            dropped = np.frexp(leaf ^ other)[1]
+            keys[across] -= (leaf - (leaf >> dropped)).astype(key) * size**2
+        keys = keys[both]
         keys.sort()
         # The complement of the first key differs from it, so that a run starts there too.
         starts = np.flatnonzero(np.diff(keys, prepend=~keys[:1]))
@@ -239,7 +310,7 @@ def _pairs(codes: np.ndarray, size: int, parts: int, window: int) -> Iterator[cs
         columns = (distinct % size).astype(np.int32)
         ends = np.searchsorted(distinct, starts_of_rows).astype(np.int32)
         counts = np.diff(starts, append=keys.size)
-        pairs = csr_array((counts, columns, ends), shape=(parts * size, size))
+        pairs = csr_array((counts, columns, ends), shape=(rows, size))
         pairs.has_canonical_format = True  # saves a look at every entry
         yield pairs
 
@@ -291,20 +362,22 @@ _FIELDS = ("data", "indices", "indptr")
 
 def to_arrays(counts: Counts) -> dict[str, np.ndarray]:
     """Give counts as arrays with names, to be stored."""
-    arrays = {"words": np.frombuffer(json.dumps(counts.words).encode(), np.uint8)}
-    for part in _PARTS:
-        for d, x in enumerate(getattr(counts, part), start=1):
-            arrays |= {f"{part}_{d}_{field}": getattr(x, field) for field in _FIELDS}
+    words = np.frombuffer(json.dumps(counts.words).encode(), np.uint8)
+    arrays = {"words": words, "window": np.asarray(len(counts.nodes[0]))}
+    for node, offsets in enumerate(counts.nodes):
+        for d, x in enumerate(offsets, start=1):
+            arrays |= {f"{node}_{d}_{field}": getattr(x, field) for field in _FIELDS}
     return arrays
 
 
 def from_arrays(stored: Mapping[str, np.ndarray]) -> Counts:
     """Make counts of what `to_arrays` gave."""
-    words = tuple(json.loads(stored["words"].tobytes()))
-    window = (len(stored) - 1) // (len(_PARTS) * len(_FIELDS))
+    words, window = tuple(json.loads(stored["words"].tobytes())), int(stored["window"])
+    nodes = (len(stored) - 2) // (window * len(_FIELDS))
 
-    def pairs(part: str, d: int) -> csr_array:
-        fields = tuple(stored[f"{part}_{d}_{field}"] for field in _FIELDS)
+    def pairs(node: int, d: int) -> csr_array:
+        fields = tuple(stored[f"{node}_{d}_{field}"] for field in _FIELDS)
         return csr_array(fields, shape=(len(words), len(words)))
 
-    return Counts(words, *(tuple(pairs(p, d) for d in range(1, window + 1)) for p in _PARTS))
+    by_node = (tuple(pairs(node, d) for d in range(1, window + 1)) for node in range(nodes))
+    return Counts(words, tuple(by_node))

@@ -1,8 +1,9 @@
 r"""Source embeddings are made of corpora (sections 3.5 and 4.1 of the paper).
 
-The vocabulary is what all corpora share. Of each corpus the whole and its two halves are counted in
-one pass; the signals of the halves give the noise $\sigma$. The density of the spectrum tells about
-how many dimensions the rule keeps, and so how many leading eigenpairs are computed.
+The vocabulary is what all corpora share. Of each corpus the whole, its halves, quarters and eighths
+are counted in one pass; the signals of the halves give the noise $\sigma$. The density of the
+spectrum tells about how many dimensions the rule keeps, and so how many leading eigenpairs are
+computed.
 """
 
 import dataclasses
@@ -18,17 +19,26 @@ from scipy.sparse import csr_array
 
 from jaxmeta import _checks
 from jaxmeta._files import Cache
-from jaxmeta.dimension import RULES
+from jaxmeta.dimension import RULES, best_dimension
+from jaxmeta.eigen import Eigenpairs
+from jaxmeta.equalise import estimate_ideal
 from jaxmeta.linalg import fix_signs
+from jaxmeta.nested import NestedNoise
 from jaxmeta.noise import usvt_rank
+from jaxmeta.pip import strengths_against
 from jaxmeta.progress import Progress, silent
 from jaxmeta.spectral import Spectrum, embed
 from jaxmeta.text._steps import Counting, Steps, contents, vocabulary_of
 from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary
-from jaxmeta.text.counting import contiguous_halves, random_blocks
+from jaxmeta.text.counting import contiguous_parts, random_blocks
 from jaxmeta.weightings import Observed
 
 __all__ = ["Recipe", "Source", "build_sources"]
+
+EQUALISED = "equalised"  # the rule that estimates an ideal, beside those of RULES
+MOST = 1024  # directions of it for up to 16 times as many words
+
+PARTS = 8  # of a corpus: three levels show how noise falls with the size of a part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,11 +68,22 @@ class Source(NamedTuple):
     alpha: float
     residual: float
     r"""The largest $\|Mu - \lambda u\| / |\lambda|$ of the spectrum."""
+    ideal: Spectrum | None = None
+    """The estimated ideal (`jaxmeta.equalise`), by the rule "equalised"."""
+    noise: NestedNoise | None = None
+    """What that rule knows of the noise: sigma of the whole, its error and growth, and scales."""
 
     @property
     def embedding(self) -> Float[Array, "n k"]:
         """The k leading directions, scaled by the values to the power of alpha."""
         return embed(self.spectrum, k=self.k, alpha=self.alpha)
+
+    @property
+    def denoised(self) -> Float[Array, "n d"]:
+        """All directions of the estimated ideal, scaled by its values to the power of alpha."""
+        if self.ideal is None:
+            _checks.fail("ideal", "None", "an estimate", f'build the source by rule="{EQUALISED}"')
+        return embed(self.ideal, k=len(self.ideal.values), alpha=self.alpha)
 
     @property
     def values(self) -> Float[Array, " k"]:
@@ -72,8 +93,18 @@ class Source(NamedTuple):
     @property
     def observed(self) -> Observed:
         """What weights depend on, for `jaxmeta.weightings.weigh`."""
-        eigenvalues = jnp.asarray(self.eigenvalues, self.values.dtype)
-        return Observed(self.values, len(self.words), self.alpha, self.sigma, eigenvalues)
+        strengths = None
+        if self.ideal is not None:
+            vectors = self.spectrum.vectors[:, : self.k]
+            strengths = strengths_against(self.ideal, vectors, alpha=self.alpha)
+        return Observed(
+            self.values,
+            len(self.words),
+            self.alpha,
+            self.sigma,
+            jnp.asarray(self.eigenvalues, self.values.dtype),
+            strengths=strengths,
+        )
 
 
 def build_sources(
@@ -98,19 +129,26 @@ def build_sources(
     The vocabulary is the `size` most frequent words of at least `min_count` in each corpus, as
     `join`ed by `intersection_vocabulary` or `union_vocabulary`. For `window`, `weights` and
     `unknown` see `symmetric_window` and `count_windows`. The noise is that of random blocks by
-    `seed`, as the paper has it, or of `contiguous` halves, as its released code has it. `alpha` is
-    the exponent of the embedding, `rule` one of `RULES` for its dimensionality, and `tolerance`
-    that of `leading_eigenpairs`. In the folder `cache` each step is kept under the settings that it
-    depends on; a changed setting repeats only what follows from it. Files are told apart by what
-    they hold.
+    `seed`, as the paper has it, or of `contiguous` parts, as its released code has it. `alpha` is
+    the exponent of the embedding, and `tolerance` that of `leading_eigenpairs`. In the folder
+    `cache` each step is kept under the settings that it depends on; a changed setting repeats only
+    what follows from it. Files are told apart by what they hold.
 
-    Cost: reading each corpus twice, and for each source the cost of `leading_eigenpairs`.
+    `rule` says how many dimensions are kept. It is one of `RULES`, which have one sigma, from
+    halves of the corpus; or "equalised", which takes the noise from halves, quarters and eighths
+    and scales words so that all rows have it alike. That rule estimates the ideal of each source
+    (see `jaxmeta.equalise`), which the source keeps, and k is where the PIP loss against it is
+    smallest. Of more than 1,024 words the ideal has so many directions at the most, or a sixteenth
+    of the words.
+
+    Cost: reading each corpus twice, and for each source the cost of `leading_eigenpairs`: twice, if
+    equalised.
     """
     names = [recipe.name for recipe in recipes]
     if not names or len(set(names)) < len(names):
         expected = "at least one, and all different"
         _checks.fail("recipes", f"the names {names}", expected, "name each source")
-    _checks.one_of("rule", rule, RULES)
+    _checks.one_of("rule", rule, (*RULES, EQUALISED))
     _checks.not_negative("alpha", alpha, "pass 0.5, as the paper does, or another exponent")
     if rule == "rie" and alpha != 0.5:
         _checks.fail("alpha", str(alpha), '0.5 with the rule "rie"', 'use the rule "ideal"')
@@ -135,10 +173,10 @@ def build_sources(
             "unknown": unknown,
         }
         places = _places(own[key], shared, unknown)
-        split = contiguous_halves(places) if contiguous else random_blocks(seed)
+        split = contiguous_parts(places, PARTS) if contiguous else random_blocks(seed, parts=PARTS)
         options = {"window": window, "unknown": unknown, "split": split, "progress": say}
-        halves = {"split": "contiguous" if contiguous else seed}
-        counting = Counting(store, settings, halves, corpus, shared, options)
+        parts = {"split": "contiguous" if contiguous else seed}
+        counting = Counting(store, settings, parts, corpus, shared, options)
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
             steps = Steps(counting, recipe.name, recipe.signal, weights, tolerance, say)
             built[recipe.name] = _source(steps, alpha, rule)
@@ -154,22 +192,53 @@ def _places(own: Vocabulary, shared: Vocabulary, unknown: str) -> int:
 
 
 def _source(steps: Steps, alpha: float, rule: str) -> Source:
-    def dimensions(eigenvalues: np.ndarray) -> int:
-        found = RULES[rule](jnp.asarray(eigenvalues, jnp.result_type(float)), steps.sigma, alpha)
-        return max(1, int(found))
-
-    pairs, k = None, dimensions(steps.density.spectrum())
-    while pairs is None or k > len(pairs.values):
-        pairs = steps.eigenpairs(k)
-        k = dimensions(pairs.spectrum)
+    choose = _by_ideal if rule == EQUALISED else _by_rule
+    pairs, k, more = choose(steps, alpha, rule)
+    sigma = steps.sigma if more.get("noise") is None else float(steps.nested.sigma)
     return Source(
         name=steps.name,
         words=steps.counting.vocabulary.words,
         spectrum=Spectrum(fix_signs(pairs.vectors), jnp.abs(pairs.values)),
         eigenvalues=pairs.spectrum,
-        sigma=steps.sigma,
-        rank=int(usvt_rank(jnp.asarray(np.abs(pairs.spectrum)), sigma=steps.sigma, n=steps.n)),
+        sigma=sigma,
+        rank=int(usvt_rank(jnp.asarray(np.abs(pairs.spectrum)), sigma=sigma, n=steps.n)),
         k=k,
         alpha=alpha,
         residual=float(jnp.max(pairs.residuals)),
+        **more,
     )
+
+
+def _by_rule(steps: Steps, alpha: float, rule: str) -> tuple[Eigenpairs, int, dict[str, Any]]:
+    """Leading eigenpairs, and how many of them a rule keeps that knows eigenvalues and sigma."""
+
+    def dimensions(eigenvalues: np.ndarray) -> int:
+        found = RULES[rule](jnp.asarray(eigenvalues, jnp.result_type(float)), steps.sigma, alpha)
+        return max(1, int(found))
+
+    pairs, k = None, dimensions(steps.observed.density.spectrum())
+    while pairs is None or k > len(pairs.values):
+        pairs = steps.observed.eigenpairs(k)
+        k = dimensions(pairs.spectrum)
+    return pairs, k, {}
+
+
+def _by_ideal(steps: Steps, alpha: float, _: str) -> tuple[Eigenpairs, int, dict[str, Any]]:
+    """Leading eigenpairs, and how many of them an estimated ideal says are worth keeping."""
+    noise = steps.nested
+    most = steps.n if steps.n <= MOST else max(MOST, steps.n // 16)
+
+    def helpful(eigenvalues: np.ndarray) -> int:
+        values = jnp.asarray(eigenvalues, jnp.result_type(float))
+        return min(int(RULES["rie"](values, noise.sigma, 0.5)), most)
+
+    equalised = steps.equalised.eigenpairs(helpful(steps.equalised.density.spectrum()))
+    estimate = estimate_ideal(equalised, sigma=noise.sigma, scales=noise.scales)
+    least = helpful(steps.observed.density.spectrum())
+    while True:
+        pairs = steps.observed.eigenpairs(least)
+        strengths = strengths_against(estimate.spectrum, pairs.vectors, alpha=alpha)
+        k = int(best_dimension(jnp.abs(pairs.values), strengths, alpha=alpha))
+        if k < len(pairs.values) or len(pairs.values) == steps.n:
+            return pairs, k, {"ideal": estimate.spectrum, "noise": noise}
+        least = min(2 * least, steps.n)

@@ -195,8 +195,10 @@ def with_shift(make):
 
 
 # Of words that a source lacks nothing is read, so none of them may be where NaN is put.
-PRESENT = jnp.ones((WORDS, 2), bool).at[1, 0].set(False).at[2, 1].set(False)
-NEIGHBOURS = jnp.asarray([np.delete(np.arange(WORDS), i)[[0, 2, 4]] for i in range(WORDS)])
+PRESENT = jnp.asarray(np.arange(WORDS)[:, None] != [1, 2])
+NEIGHBOURS = jnp.asarray(
+    np.stack([np.delete(np.arange(WORDS), i)[[0, 2, 4]] for i in range(WORDS)])
+)
 
 
 def two_sources(rng):

@@ -11,6 +11,7 @@ from api_rows import (
     N,
     Row,
     descending,
+    frame,
     moments,
     spiked_arguments,
     twice,
@@ -18,6 +19,8 @@ from api_rows import (
 )
 
 import jaxmeta
+from jaxmeta.crossvalidation import shared_square
+from jaxmeta.equalise import equalise, restore
 
 TABLE = {
     "best_dimension": Row(
@@ -25,6 +28,11 @@ TABLE = {
         lambda rng: (descending(rng, 5), descending(rng, 5) - 1, rng.uniform(0.4, 0.6)),
         {},
         discrete=True,
+    ),
+    "bulk_noise_std": Row(
+        lambda values: jaxmeta.noise.bulk_noise_std(values, n=5, m=9),
+        lambda rng: (descending(rng, 5),),
+        {"zero": lambda rng: (np.zeros(5),)},  # noqa: ARG005
     ),
     "complete_spectrum": Row(
         lambda top, trace, square_norm: jaxmeta.shrinkage.complete_spectrum(
@@ -49,6 +57,12 @@ TABLE = {
         lambda rng: (descending(rng, 5),),
         {"equal": lambda rng: (np.ones(5),), "one": lambda rng: (np.eye(5)[0],)},  # noqa: ARG005
     ),
+    "equalise": Row(
+        equalise,
+        lambda rng: (rng.normal(size=(4, 4)), rng.uniform(0.5, 2, 4)),
+        {"zero": lambda rng: (np.zeros((4, 4)), np.zeros(4))},  # noqa: ARG005
+        totals=lambda out: [jnp.sum(out)],
+    ),
     "ideal_strengths": Row(
         lambda eigenvalues, sigma, alpha: jaxmeta.ideal_strengths(
             eigenvalues, sigma=sigma, alpha=alpha, size=12
@@ -63,6 +77,11 @@ TABLE = {
         jaxmeta.noise_std,
         lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
         {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
+    ),
+    "shared_square": Row(
+        shared_square,
+        lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
+        {"zero": lambda rng: (np.zeros((4, 3)), np.zeros((4, 3)))},  # noqa: ARG005
     ),
     "spiked_overlap": Row(
         lambda values, sigma: jaxmeta.noise.spiked_overlap(values, sigma=sigma, n=N),
@@ -106,6 +125,16 @@ TABLE = {
             "zero": lambda rng: (np.zeros(3), np.zeros(3), 0.5, 0.0),  # noqa: ARG005
         },
         totals=lambda out: [out[-1]],
+    ),
+    "restore": Row(
+        restore,
+        lambda rng: (descending(rng, 3) - 2, frame(rng, 3), rng.uniform(0.5, 2, WORDS)),
+        {
+            "repeated": lambda rng: (np.ones(3), frame(rng, 3), np.ones(WORDS)),
+            "zero": lambda rng: (np.zeros(3), frame(rng, 3), np.ones(WORDS)),
+        },
+        smooth=lambda out: out.spectrum.values,
+        totals=lambda out: [jnp.sum(out.spectrum.values)],
     ),
     "rotation_invariant": Row(
         lambda eigenvalues, sigma: jaxmeta.rotation_invariant(eigenvalues, sigma=sigma),

@@ -21,6 +21,7 @@ from helpers import rotation
 
 import jaxmeta
 from jaxmeta import Spectrum
+from jaxmeta.pip import strengths_against
 
 TABLE = {
     "average": Row(
@@ -138,6 +139,11 @@ TABLE = {
                 0.5,
             ),
         },
+    ),
+    "strengths_against": Row(
+        lambda ideal, vectors, alpha: strengths_against(ideal, vectors, alpha=alpha),
+        lambda rng: (spectrum(rng, 4), frame(rng, 3), rng.uniform(0.4, 0.6)),
+        {"zero": lambda rng: (Spectrum(frame(rng, 4), np.zeros(4)), frame(rng, 3), 0.5)},
     ),
     "pip_loss": Row(
         jaxmeta.pip_loss,

@@ -32,8 +32,9 @@ HOST_MODULES = (
 )  # fmt: skip
 HOST_ONLY = {
     "apply", "averaged_autoencoder", "best_reconstructed", "concatenated_autoencoder",
-    "decoupled_autoencoder", "fit", "locally_linear", "meta_embedding", "reconstruction_matrix",
-    "released_window", "validate", "weigh", "word_forms",
+    "decoupled_autoencoder", "equal_rows", "estimate_ideal", "fit", "locally_linear",
+    "meta_embedding", "nested_noise", "reconstruction_matrix", "released_window",
+    "semicircle_distance", "validate", "weigh", "word_forms",
 }  # fmt: skip
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {
@@ -43,8 +44,9 @@ SHARED = {
     "raw_gram", "reduced", "residual", "rotations_between", "row_norms", "safe_ratio", "safe_sqrt",
     "split_columns", "unit",
 }  # fmt: skip
-# Descents: one takes a function first, the other would be differentiated through all its steps.
-OF_FUNCTIONS = {"gradient_weights", "learnt_metric"}
+# These take functions, or would be differentiated through all steps of a descent: see
+# test_optimise, test_equalise and test_metric.
+OF_FUNCTIONS = {"cross_validated", "gradient_weights", "held_out_strengths", "learnt_metric"}
 
 
 def modules():

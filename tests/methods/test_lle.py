@@ -290,10 +290,10 @@ def test_the_second_call_compiles_nothing(rng, compilations):
 
 # --- errors
 
-E = jnp.ones((6, 3), DTYPE)
-NAN = E.at[0, 0].set(jnp.nan)
-FEW = jnp.ones((6, 2), bool).at[:3, 1].set(False)
-NOWHERE = jnp.ones((6, 2), bool).at[4].set(False)
+E = cast(np.ones((6, 3)))
+NAN = cast(np.where(np.eye(6, 3) * [1, 0, 0], np.nan, 1))
+FEW = jnp.asarray(np.arange(6)[:, None] >= [0, 3])
+NOWHERE = jnp.asarray(np.arange(6)[:, None] != [4, 4])
 
 
 def embed(sources=(E, E), k=2, neighbours=2, **settings):

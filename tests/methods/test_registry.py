@@ -40,12 +40,14 @@ def carried(name, settings, rng):
     needs = WEIGHTINGS[name].needs if name in WEIGHTINGS else ""
     if needs == "ideal":
         return settings._replace(ideal=cast(rounded(rng.normal(size=(N, 5)))))
-    if needs != "eigenvalues":
+    if needs not in ("eigenvalues", "strengths"):
         return settings
     values = [np.arange(k, 0, -1) + 3.0 for k in WIDTHS]
     inside = np.linspace(1.1, 0.1, N - 1) * (-1.0) ** np.arange(N - 1)
     observed = tuple(
-        Observed(cast(v), N, 0.5, sigma, cast(np.append(v, inside[len(v) - 1 :])))
+        Observed(
+            cast(v), N, 0.5, sigma, cast(np.append(v, inside[len(v) - 1 :])), False, cast(v - 1)
+        )
         for v, sigma in zip(values, SIGMAS, strict=True)
     )
     return settings._replace(observed=observed)
@@ -140,7 +142,12 @@ def built(rng):
 @pytest.mark.one_leg
 @pytest.mark.parametrize(
     "name",
-    ["default", "SVD", "AAEME", *(name for name in WEIGHTINGS if name not in ("UW", "exact"))],
+    [
+        "default",
+        "SVD",
+        "AAEME",
+        *(name for name, w in WEIGHTINGS.items() if w.needs in ("sigma", "eigenvalues")),
+    ],
 )
 def test_sources_go_in_as_they_are(name, rng, settings):
     """With the words, sigma, eigenvalues and alpha that they carry."""

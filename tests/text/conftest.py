@@ -14,14 +14,3 @@ def file(tmp_path):
         return path
 
     return write
-
-
-@pytest.fixture
-def rejected():
-    """Assert that a call is rejected with words that match."""
-
-    def assert_rejected(match, function, *arguments, error=ValueError, **settings):
-        with pytest.raises(error, match=match):
-            function(*arguments, **settings)
-
-    return assert_rejected

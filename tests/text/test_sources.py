@@ -3,6 +3,7 @@
 import errno
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,7 +12,12 @@ from helpers import assert_close
 import jaxmeta
 from jaxmeta import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
 from jaxmeta.dimension import RULES
+from jaxmeta.eigen import leading_eigenpairs, multiply_by
+from jaxmeta.equalise import equalise, estimate_ideal
+from jaxmeta.nested import nested_noise
+from jaxmeta.progress import silent
 from jaxmeta.text import _steps
+from jaxmeta.weightings import weigh
 
 pytestmark = [pytest.mark.one_leg, pytest.mark.slow]  # made of functions that both legs test
 
@@ -48,7 +54,7 @@ def test_sources_are_the_steps_written_out(corpora, built):
         counts = jaxmeta.text.count_windows(recipe.corpus, words, window=3, split=split)
         parts = [
             recipe.signal(jaxmeta.text.symmetric_window(part)).toarray().astype(np.float64)
-            for part in (counts.whole, counts.first, counts.second)
+            for part in (counts.whole, counts.part(2, 0), counts.part(2, 1))
         ]
         whole, first, second = parts
         n = len(whole)
@@ -100,7 +106,56 @@ def test_every_rule(corpora, tmp_path):
     assert found["released"] == max(1, found["paper"] - 1)
 
 
-def test_contiguous_halves(corpora):
+def test_equalised_is_the_steps_written_out(corpora, tmp_path):
+    """The noise of nested parts, the ideal from equalised noise, and k against that."""
+    for recipe in recipes(corpora):
+        settings = {"size": SIZE - 5, "window": 3, "rule": "equalised", "cache": tmp_path}
+        (source,) = build_sources([recipe], **settings)
+        (again,) = build_sources([recipe], **settings)
+        split = jaxmeta.text.random_blocks(0, parts=8)
+        vocabulary = jaxmeta.text.given_vocabulary(source.words)
+        counts = jaxmeta.text.count_windows(recipe.corpus, vocabulary, window=3, split=split)
+        near = lambda *part: jaxmeta.text.symmetric_window(counts.part(*part))  # noqa: B023, E731
+        total = near(1, 0).sum()
+        levels = [
+            [
+                recipe.signal(near(number, i) * (total / near(number, i).sum()))
+                for i in range(number)
+            ]
+            for number in (2, 4, 8)
+        ]
+        noise = nested_noise([[x.astype(np.float32) for x in level] for level in levels])
+        for found, expected in zip(source.noise, noise, strict=True):
+            assert_close(found, expected, scale=np.max(np.abs(expected)), terms=1024)
+        assert source.sigma == float(source.noise.sigma)
+        signal = jnp.asarray(recipe.signal(near(1, 0)).toarray(), jnp.float32)
+        estimate = estimate_ideal(
+            leading_eigenpairs(
+                multiply_by(equalise(signal, noise.scales)),
+                n=SIZE - 5,
+                rank=SIZE - 5,
+                key=jax.random.key(0),
+            ),
+            sigma=noise.sigma,
+            scales=noise.scales,
+        )
+        scale = float(estimate.spectrum.values[0])
+        assert_close(source.ideal.values, estimate.spectrum.values, scale=scale, terms=4096)
+        curve = jaxmeta.pip_curve(source.ideal, jaxmeta.decompose(signal), alpha=0.5)
+        assert abs(source.k - 1 - int(np.argmin(curve))) <= 1
+        assert source.denoised.shape == (SIZE - 5, len(source.ideal.values))
+        (weights,) = weigh("estimated ideal", [source.observed])
+        assert weights.shape == (source.k,)
+        assert again.k == source.k
+        np.testing.assert_array_equal(again.ideal.values, source.ideal.values)
+
+
+def test_denoised_needs_an_ideal(built):
+    with pytest.raises(ValueError, match="ideal: got None, expected an estimate"):
+        _ = built[0].denoised
+
+
+def test_contiguous_parts(corpora):
     for unknown in ("keep", "skip"):
         settings = {"size": SIZE - 5, "unknown": unknown, "contiguous": True}
         (source,) = build_sources(recipes(corpora)[:1], **settings)
@@ -108,18 +163,77 @@ def test_contiguous_halves(corpora):
             corpora[0],
             jaxmeta.text.given_vocabulary(source.words),
             unknown=unknown,
-            split=jaxmeta.text.contiguous_halves(places(corpora[0], source.words, unknown)),
+            split=jaxmeta.text.contiguous_parts(places(corpora[0], source.words, unknown)),
         )
         halves = [
-            log_count(jaxmeta.text.symmetric_window(part))
-            for part in (counted.first, counted.second)
+            log_count(jaxmeta.text.symmetric_window(counted.part(2, half))) for half in range(2)
         ]
-        assert_close(source.sigma, jaxmeta.noise_std(*halves), scale=source.sigma)
+        assert source.sigma == float(jaxmeta.noise_std(*halves))
 
 
 def places(corpus, words, unknown):
     tokens = corpus.path.read_text().split()
     return len(tokens) if unknown == "keep" else sum(token in words for token in tokens)
+
+
+def steps_of(corpus, signal, split, *, weights=None, cache=None):
+    """Steps over the words of the corpus, with a window of 3."""
+    vocabulary = jaxmeta.text.build_vocabulary(corpus)
+    options = {"window": 3, "split": split}
+    counting = _steps.Counting(jaxmeta.files.Cache(cache), {}, {}, corpus, vocabulary, options)
+    return _steps.Steps(counting, "x", signal, weights, 1e-3, silent)
+
+
+@pytest.mark.parametrize("weights", [None, (1.0, 0.5, 0.25)])
+def test_signals_of_parts_have_the_total_of_the_whole(corpora, weights):
+    split = jaxmeta.text.random_blocks(0, parts=8)
+    steps = steps_of(corpora[0], log_count, split, weights=weights)
+    near = functools.partial(jaxmeta.text.symmetric_window, weights=weights)
+    counts = jaxmeta.text.count_windows(
+        corpora[0], steps.counting.vocabulary, window=3, split=split
+    )
+    whole = near(counts.whole)
+    plain = lambda counts: log_count(counts).astype(jnp.result_type(float))  # noqa: E731
+    assert (steps.signal() != plain(whole)).nnz == 0
+    for number in (2, 4, 8):
+        parts = [near(counts.part(number, index)).toarray() for index in range(number)]
+        signals = list(steps.part_signals(number))
+        assert len(signals) == number
+        for part, signal in zip(parts, signals, strict=True):
+            expected = np.log1p(part * (whole.sum() / part.sum()))
+            assert_close(signal.toarray(), expected, scale=expected.max())
+    # The noise is that of halves as they are, as in the paper.
+    halves = (plain(near(counts.part(2, half))) for half in range(2))
+    assert steps.sigma == float(jaxmeta.noise_std(*halves))
+
+
+def test_pmi_of_parts_does_not_depend_on_their_totals(corpora):
+    steps = steps_of(corpora[0], SHIFTED, jaxmeta.text.random_blocks(0, parts=4))
+    for index, signal in enumerate(steps.part_signals(4)):
+        expected = SHIFTED(steps.near(4, index)).toarray()
+        assert_close(signal.toarray(), expected, scale=np.abs(expected).max())
+
+
+def test_more_parts_are_counted_anew(corpora, tmp_path):
+    for parts in (2, 4):
+        split = jaxmeta.text.random_blocks(0, parts=parts)
+        steps = steps_of(corpora[0], log_count, split, cache=tmp_path)
+        assert len(list(steps.part_signals(parts))) == parts
+
+
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_only_halves_need_pairs(tmp_path, contiguous):
+    """A text that is too short for eighths has the noise of its halves."""
+    path, repeats = tmp_path / "short.txt", 1 if contiguous else 200  # blocks are of 1,000
+    path.write_text("a b a c b a c " * repeats)
+    recipe, texts = Recipe("x", Corpus(path), log_count), jaxmeta.text
+    (source,) = build_sources([recipe], size=None, window=3, contiguous=contiguous)
+    halves = texts.contiguous_parts(7) if contiguous else texts.random_blocks(0)
+    assert source.sigma == steps_of(recipe.corpus, log_count, halves).sigma
+    eighths = texts.contiguous_parts(7, 8) if contiguous else texts.random_blocks(0, parts=8)
+    steps = steps_of(recipe.corpus, log_count, eighths)
+    with pytest.raises(ValueError, match=r"split: got no pair of words in part\(8, \d\)"):
+        list(steps.part_signals(8))
 
 
 def test_weights_of_the_window(corpora):

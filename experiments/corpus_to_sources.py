@@ -78,6 +78,7 @@ class Row:
     """Values above the edge; beyond the computed ones from the density of the spectrum."""
     k: int
     paper: int
+    paper_spiked: int
     released: int
     spiked: int
     rie: int

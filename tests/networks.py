@@ -80,6 +80,7 @@ def oracle_loss(
     coupling=1.0,
     activation="relu",
     normalise=True,
+    angles=False,
 ):
     n, sources = len(clean[0]), range(len(clean))
     present = np.ones((n, len(clean)), bool) if present is None else present
@@ -92,7 +93,10 @@ def oracle_loss(
             layer = parameters.decoders[j]
             read = codes[j] if method == "decoupled" else meta
             decoded = read @ exactly(layer.kernel) + exactly(layer.bias)
-            if present[w, j]:
+            if present[w, j] and angles:
+                lengths = np.linalg.norm(clean[j][w]) * np.linalg.norm(decoded)
+                errors[j].append((1 - clean[j][w] @ decoded / (lengths or 1)) ** 2)
+            elif present[w, j]:
                 errors[j].extend((clean[j][w] - decoded) ** 2)
         for (i, j), differences in couplings.items():
             if present[w, i] and present[w, j]:
@@ -103,10 +107,11 @@ def oracle_loss(
     return loss
 
 
-def wiring(method, activation=jax.nn.relu, *, normalise=True):
+def wiring(method, activation=jax.nn.relu, *, normalise=True, cost=autoencode.squared_error):
     return autoencode._Wiring(
         activation,
         normalise,
+        cost=cost,
         decoupled=method == "decoupled",
         k=K if method == "averaged" else None,
     )

@@ -8,6 +8,7 @@ import pytest
 from helpers import EPS, assert_close, cast, exactly, rounded
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from strategies import WORDS, alphas, frames, spectra
 
 from jaxmeta import (
@@ -19,7 +20,7 @@ from jaxmeta import (
     pip_loss,
     select_dimension,
 )
-from jaxmeta.dimension import paper_curve, simulate_curve
+from jaxmeta.dimension import paper_curve, simulate_curve, spiked_paper_dimension
 from jaxmeta.released import released_dimension
 
 ALPHAS = (0.0, 0.25, 0.5, 1.0)
@@ -140,23 +141,25 @@ def test_select_dimension_at_one_half_is_a_threshold(seed):
 
 
 @seeds
-def test_paper_dimension_at_one_half_is_a_threshold(seed):
+def test_spiked_paper_dimension_at_one_half_is_a_threshold(seed):
     values = random_values(seed)
     expected = np.count_nonzero(values > (2 + np.sqrt(3)) * TAU)
     assert 1 < expected < np.count_nonzero(values > 4 / np.sqrt(3) * TAU)
-    assert paper_dimension(cast(values), alpha=0.5, **NOISE) == expected
+    assert spiked_paper_dimension(cast(values), alpha=0.5, **NOISE) == expected
 
 
 @seeds
 @pytest.mark.parametrize("alpha", [*ALPHAS, 0.8])
-@pytest.mark.parametrize(("rule", "steps"), [(select_dimension, spiked), (paper_dimension, recipe)])
+@pytest.mark.parametrize(
+    ("rule", "steps"), [(select_dimension, spiked), (spiked_paper_dimension, recipe)]
+)
 def test_rules_against_brute_force(seed, alpha, rule, steps):
     values = random_values(seed)
     expected = 1 + np.argmin(np.cumsum(steps(values, alpha, TAU)))
     assert rule(cast(values), alpha=alpha, **NOISE) == expected
 
 
-@pytest.mark.parametrize("rule", [select_dimension, paper_dimension])
+@pytest.mark.parametrize("rule", [select_dimension, spiked_paper_dimension, paper_dimension])
 def test_rules_at_the_ends(rule):
     """All noise leaves one dimension, no noise all that are there."""
     inside = jnp.array([3.9, 2.0, 0.0])
@@ -269,15 +272,64 @@ def test_dimension_of_a_curve():
     assert released_dimension(curve.mean) == 2
 
 
-def test_paper_dimension_is_what_the_simulation_tends_to():
-    """USVT, noise, argmin: within 1 of the closed form at n = 120, 20 draws."""
-    n = 120
-    sigma = 1 / np.sqrt(n)
-    values = np.linspace(9, 2.1, 20)
-    thresholded = rounded(np.maximum(values - 2, 0))
-    curve = simulate(ideal=thresholded, sigma=sigma, n=n, draws=20)
-    closed = paper_dimension(cast(values), sigma=sigma, n=n, alpha=0.5)
-    assert abs(int(closed) - int(curve.dimension)) <= 1
+SPIKES = np.append(np.linspace(9, 4.6, 10), np.linspace(2.9, 2.1, 10))
+POWER_LAW = 9 * np.arange(1.0, 61) ** -0.3
+
+
+@pytest.mark.parametrize("alpha", [0.25, 0.5, 1.0])
+@pytest.mark.parametrize("values", [SPIKES, POWER_LAW], ids=["spikes", "dense"])
+def test_the_papers_recipe_is_what_its_simulation_tends_to(rng, values, alpha):
+    """USVT, noise, argmin, n = 60, 40 draws: to 1 % of the largest loss."""
+    n, noise = 60, {"sigma": 60**-0.5, "n": 60, "alpha": alpha}
+    thresholded = np.maximum(values - 2, 0)
+    mean, _ = sampled(rng, alpha, 40, thresholded[thresholded > 0], n)
+    curve = exactly(paper_curve(cast(values), **noise))[: len(mean)]
+    np.testing.assert_allclose(curve, mean, atol=0.01 * mean.max())
+    k = int(paper_dimension(cast(values), **noise))
+    assert k == 1 + np.argmin(curve)
+    assert mean[k - 1] < mean.min() + 0.01 * mean.max()
+
+
+def test_on_dense_spectra_the_recipe_keeps_more_than_spikes_would_have_it():
+    noise = {"sigma": 60**-0.5, "n": 60, "alpha": 0.5}
+    assert spiked_paper_dimension(cast(SPIKES), **noise) == paper_dimension(cast(SPIKES), **noise)
+    assert spiked_paper_dimension(cast(POWER_LAW), **noise) == 18
+    assert paper_dimension(cast(POWER_LAW), **noise) == 60
+
+
+def free_convolution(ideal, n, ranks):
+    """Values and overlaps by the definition: half-integer quantiles, in units of tau."""
+    places = np.concatenate([ideal, -ideal, np.zeros(2 * (n - len(ideal)))])
+
+    def width(x):
+        def excess(v):
+            return np.mean(1 / ((x - places) ** 2 + v**2)) - 1
+
+        return brentq(excess, 1e-12, 2, xtol=1e-14) if excess(1e-12) > 0 else 0.0
+
+    def above(x):
+        v = width(x)
+        angles = np.arctan2(v, x - places)
+        return np.sum(angles - v * (x - places) / ((x - places) ** 2 + v**2)) / np.pi
+
+    found = []
+    for rank in ranks:
+        x = brentq(lambda x, rank=rank: above(x) - rank + 0.5, 1e-9, ideal[0] + 1, xtol=1e-13)
+        distance = (x - places) ** 2 + width(x) ** 2
+        own = np.sum((1 / distance) * np.abs(places)) / np.sum(1 / distance)
+        found.append((x + np.mean((x - places) / distance), own))
+    return np.transpose(found)
+
+
+def test_groups_of_values_change_the_curve_little():
+    """Among 600 values, of which 256 stand alone: against all of them, each on its own."""
+    n, alpha = 1000, 0.5
+    ideal = 30 * np.arange(1.0, 601) ** -0.4
+    values, strengths = free_convolution(ideal, n, np.arange(1, 601, 7))
+    expected = values * (values - 2 * strengths)
+    curve = exactly(paper_curve(cast(rounded(ideal + 2)), sigma=n**-0.5, n=n, alpha=alpha))
+    rises = np.diff(curve**2, prepend=np.sum(ideal**2))[::7]
+    np.testing.assert_allclose(rises, expected, atol=0.01)
 
 
 def test_as_many_values_as_words():
@@ -285,14 +337,3 @@ def test_as_many_values_as_words():
     curve = simulate(n=6, sigma=0.1, draws=4)
     assert np.isfinite(curve.mean).all()
     assert (exactly(curve.standard_error) > EPS).all()
-
-
-@pytest.mark.parametrize("alpha", [0.25, 0.5, 1.0])
-def test_the_paper_expects_noise_alone_below_its_edge(alpha):
-    """There a thresholded value holds nothing of the ideal, and comes out at the edge, 2 tau."""
-    tau = 0.5
-    values = cast(tau * np.array([10.0, 2.9, 2.5, 2.2]))
-    curve = exactly(paper_curve(values, sigma=tau / 4, n=16, alpha=alpha))
-    ideal = exactly(values) - 2 * tau
-    rises = np.diff(curve**2)
-    assert_close(rises, np.full(3, (2 * tau) ** (4 * alpha)), scale=np.sum(ideal ** (4 * alpha)))

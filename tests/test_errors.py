@@ -98,7 +98,8 @@ BAD = {
             (noise.spiked_overlap, NOISE), (noise.spiked_strengths, SPIKED),
             (jaxmeta.select_dimension, SPIKED), (jaxmeta.paper_dimension, SPIKED),
             (jaxmeta.shrinkage_weights, SPIKED), (released.released_dimension_weights, SPIKED),
-            (dimension.paper_curve, SPIKED), (dimension.simulate_curve, DRAWS),
+            (dimension.paper_curve, SPIKED), (dimension.spiked_paper_dimension, SPIKED),
+            (dimension.simulate_curve, DRAWS),
             (jaxmeta.rotation_invariant, {}), (shrinkage.rie_strengths, {}),
             (jaxmeta.ideal_strengths, {"alpha": 0.5}),
             (shrinkage.rotation_invariant_rectangular, {"n": 3, "m": 5}),
@@ -116,7 +117,8 @@ BAD = {
         f"{f.__name__} of {what} values": (lambda f=f, s=s, v=values: f(v, **s), f"[{place}]: got")
         for f, s in (
             (jaxmeta.select_dimension, SPIKED), (jaxmeta.paper_dimension, SPIKED),
-            (dimension.paper_curve, SPIKED), (jaxmeta.shrinkage_weights, SPIKED),
+            (dimension.paper_curve, SPIKED), (dimension.spiked_paper_dimension, SPIKED),
+            (jaxmeta.shrinkage_weights, SPIKED),
             (released.released_dimension_weights, SPIKED), (dimension.simulate_curve, DRAWS),
         )
         for what, values, place in (

@@ -3,7 +3,6 @@
 import ast
 import importlib
 import json
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -68,17 +67,6 @@ def checked(request):
     return request.param, verdict, called
 
 
-def index():
-    """The functions of the library that paper_notes.md names for each file of the theory."""
-    table = NOTES.read_text().split("\n## Statements\n")[1].split("\n## ")[0]
-    found = {}
-    for line in [line for line in table.splitlines() if line.startswith("|")][2:]:
-        _, _, functions, file, _ = line.strip("|").split("|")
-        for name in re.findall(r"`(\w+)`", file):
-            found.setdefault(name, set()).update(re.findall(r"`(\w+)[^`]*`", functions))
-    return found
-
-
 def test_verdict(checked):
     statement, verdict, _ = checked
     assert verdict.name == theory.name(statement)
@@ -96,13 +84,29 @@ def test_verdict(checked):
 
 def test_checks_call_what_the_index_names(checked):
     statement, _, called = checked
-    expected = index()[theory.name(statement)]
-    assert expected
-    assert expected <= called
+    assert statement.ORIGIN.functions
+    assert set(statement.ORIGIN.functions) <= called
 
 
-def test_the_index_names_every_statement():
-    assert set(index()) == {theory.name(statement) for statement in theory.STATEMENTS}
+def test_the_index_has_every_statement_as_it_is():
+    """The table in the notes has a row for each, with its kind, words and functions."""
+    table = NOTES.read_text().split("\n## Statements\n")[1].split("\n## ")[0]
+    for statement in theory.STATEMENTS:
+        kind, where, quote, functions = statement.ORIGIN
+        named = ", ".join(f"`{name}`" for name in functions)
+        words = f"“{quote}”" if quote else ""
+        claim = statement.CLAIM.replace("|", "\\|")
+        cells = words, where, kind, claim, named, f"`{theory.name(statement)}`"
+        assert f"| {' | '.join(cells)} |" in table
+
+
+@pytest.mark.parametrize("statement", theory.STATEMENTS, ids=theory.name)
+def test_origins(statement):
+    """Only what the paper says in words can be printed, or read from it."""
+    kind, where, quote, _ = statement.ORIGIN
+    assert kind in ("printed", "reading", "ours")
+    assert bool(quote) == (kind != "ours")
+    assert bool(where) or kind == "ours"
 
 
 def test_only_calls_by_the_theory_are_noted(monkeypatch):
@@ -111,7 +115,7 @@ def test_only_calls_by_the_theory_are_noted(monkeypatch):
     theory.debiased_spectrum.debiased(spikes)
     assert called == {"debias"}
     theory.dimension_rule.library(np.array([[3.0]]), np.ones(1), np.ones(1))
-    assert called == {"debias", "select_dimension", "paper_dimension"}
+    assert called == {"debias", "select_dimension", "spiked_paper_dimension"}
 
 
 @pytest.mark.parametrize("file", ["dense.py", "instances.py"])
@@ -136,7 +140,7 @@ def test_pinned_counterexamples():
         assert example.printed == pytest.approx(1 + np.sqrt(2))
         assert example.corrected == pytest.approx(2 * np.sqrt(2 * k))
         assert single.truth == pytest.approx(np.sqrt(3 * k))
-        assert single.printed == pytest.approx(np.sqrt(k + 1))
+        assert single.printed == pytest.approx(np.sqrt(k))
     near = "aligned_weights", "rotation_invariant_weights"
     bounds = "theorem1", "theorem1_n_sources", "theorem1_single_source", "different_alphas"
     for name in bounds:
@@ -168,17 +172,24 @@ def run(monkeypatch, *arguments, command=main):
 
 def test_command_line(monkeypatch, capsys, tmp_path):
     file = tmp_path / "new" / "verdicts.json"
-    only = "--only", "telescoping", "noise_estimate"
-    assert run(monkeypatch, "--instances", "50", "--json", str(file), *only) == 0
+    only = "--only", "telescoping", "debiased_spectrum"
+    page = tmp_path / "new" / "table.md"
+    files = "--json", str(file), "--table", str(page)
+    assert run(monkeypatch, "--instances", "50", *files, *only) == 0
     printed = capsys.readouterr().out
     assert "telescoping" in printed
     assert "all verdicts as recorded" in printed
     rows = json.loads(file.read_text())["statements"]
-    assert [row["name"] for row in rows] == ["noise_estimate", "telescoping"]
+    assert [row["name"] for row in rows] == ["debiased_spectrum", "telescoping"]
     assert rows[1]["printed"]["violations"] > 0
     assert rows[1]["counterexample"]["truth"] == pytest.approx(np.sqrt(2))
-    assert rows[0]["counterexample"] is None
-    assert list(file.parent.iterdir()) == [file]
+    assert [row["kind"] for row in rows] == ["reading", "printed"]
+    assert "not so   50" in printed
+    lines = page.read_text().splitlines()
+    assert lines[2].startswith("| “we can estimate the spectrum")
+    assert "| not so on 50 of 50, by up to" in lines[2]
+    assert "| fails on" in lines[3]
+    assert sorted(file.parent.iterdir()) == [page, file]
 
 
 def test_a_changed_verdict_fails_the_command(monkeypatch, capsys):

@@ -1,11 +1,12 @@
-"""Every statement of the paper that can be checked by numbers, and its verdict.
+"""Statements of the paper that can be checked by numbers, and their verdicts.
 
 One module per statement, each with the statement as printed, the form that holds, a proof, and a
 counterexample where the print fails. `python -m theory` runs them all and prints the verdicts.
 
-A module has `CLAIM`, the statement in a line; `PRINTED_HOLDS`, the recorded verdict on the print;
-`check(rng, instances)`, which draws instances and returns a `Verdict`; and, where the print fails,
-`counterexample()`.
+A module has `CLAIM`, the statement in a line; `ORIGIN`, the sentence of the paper, where it stands,
+and whether the statement is printed there, a reading of it, or ours; `PRINTED_HOLDS`, the recorded
+verdict on the statement as it stands; `check(rng, instances)`, which draws instances and returns a
+`Verdict`; and, where the statement does not hold, `counterexample()`.
 """
 
 import difflib
@@ -29,11 +30,13 @@ from . import (
     lemma1,
     lemma1_any_norm,
     lemma2,
+    noise_and_dimension,
     noise_estimate,
     one_minimum_in_k,
     overlap_law,
     paper_recipe,
     rank_rule,
+    robust_alpha,
     rotation,
     rotation_invariant_weights,
     source_weights,
@@ -67,6 +70,7 @@ STATEMENTS: tuple[ModuleType, ...] = (
     debiased_spectrum,
     overlap_law,
     dimension_rule,
+    noise_and_dimension,
     paper_recipe,
     lemma1,
     telescoping,
@@ -74,6 +78,7 @@ STATEMENTS: tuple[ModuleType, ...] = (
     theorem1_n_sources,
     theorem1_single_source,
     exponent,
+    robust_alpha,
     convex_in_k,
     one_minimum_in_k,
     lemma2,

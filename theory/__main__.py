@@ -4,43 +4,90 @@ import argparse
 import importlib
 import json
 import math
+import subprocess
 import sys
 import time
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from . import __doc__ as description
 from . import counterexamples, name, run, select
-from .verdict import Counterexample, Tally, Verdict
+from .verdict import Counterexample, Origin, Tally, Verdict
 
 HEADER = (
-    f"{'statement':<28}{'instances':>9}  {'as printed':<28}{'corrected':<22}bound / loss\n"
-    f"{'':<28}{'':>9}  {'violations, worst':<28}{'violations, worst':<22}median [range]"
+    f"{'statement':<28}{'kind':<9}{'instances':>9}  {'as it stands':<28}{'corrected':<22}"
+    f"bound / loss\n{'':<28}{'':<9}{'':>9}  {'violations, worst':<28}{'violations, worst':<22}"
+    "median [range]"
 )
+# Only a statement that the paper prints can fail it.
+WRONG = {"printed": "FAILS", "reading": "not so", "ours": "not so"}
 
 
-def describe(tally: Tally) -> str:
+def describe(tally: Tally, kind: str = "printed") -> str:
     """Verdict, count and size of the violations."""
     if not tally.violations:
         return "holds" + (f"      ({tally.worst:.0e})" if tally.worst else "")
-    worst = f"{tally.worst:+.0%}" if math.isfinite(tally.worst) else "without limit"
-    return f"FAILS {tally.violations:>4} ({worst})"
+    return f"{WRONG[kind]} {tally.violations:>4} ({size(tally)})"
 
 
-def row(verdict: Verdict) -> str:
+def size(tally: Tally) -> str:
+    """The worst violation."""
+    return f"{tally.worst:+.0%}" if math.isfinite(tally.worst) else "without limit"
+
+
+def row(verdict: Verdict, origin: Origin) -> str:
     """One line of the table."""
     range_ = verdict.tightness
     tightness = f"{range_.median:.2f} [{range_.low:.2f}, {range_.high:.3g}]" if range_ else ""
     return (
-        f"{verdict.name:<28}{verdict.instances:>9}  {describe(verdict.printed):<28}"
-        f"{describe(verdict.corrected):<22}{tightness}"
+        f"{verdict.name:<28}{origin.kind:<9}{verdict.instances:>9}  "
+        f"{describe(verdict.printed, origin.kind):<28}{describe(verdict.corrected):<22}{tightness}"
     )
 
 
-def as_json(verdicts: list[Verdict], found: dict[str, Counterexample], seed: int) -> str:
-    """The table for machines."""
+def as_markdown(verdicts: list[Verdict], origins: dict[str, Origin]) -> str:
+    """The table for pages."""
+    lines = ["| sentence | where | kind | what is tested | functions | `theory/` | as it stands |"]
+    lines.append("|---" * 7 + "|")
+    for verdict in verdicts:
+        kind, where, quote, functions = origins[verdict.name]
+        tally = verdict.printed
+        stands = "holds"
+        if tally.violations:
+            how = "fails" if kind == "printed" else "not so"
+            by = "" if tally.worst == math.inf else f", by up to {tally.worst:.0%}"
+            stands = f"{how} on {tally.violations:,} of {verdict.instances:,}{by}"
+        cells = (
+            f"“{quote}”" if quote else "", where, kind, verdict.claim.replace("|", "\\|"),
+            ", ".join(f"`{name}`" for name in functions), f"`{verdict.name}`", stands,
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def commit() -> str | None:
+    """What is checked out, with a mark if files were changed; None outside of a repository."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
+    try:
+        found = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()
+
+
+def as_json(
+    verdicts: list[Verdict],
+    found: dict[str, Counterexample],
+    origins: dict[str, Origin],
+    **run: Any,
+) -> str:
+    """The table for machines, with what it was made by."""
     rows = [
         verdict._asdict()
+        | origins[verdict.name]._asdict()
         | {
             "printed": verdict.printed._asdict(),
             "corrected": verdict.corrected._asdict(),
@@ -49,7 +96,7 @@ def as_json(verdicts: list[Verdict], found: dict[str, Counterexample], seed: int
         }
         for verdict in verdicts
     ]
-    return json.dumps({"seed": seed, "statements": rows}, indent=1, default=float) + "\n"
+    return json.dumps(run | {"statements": rows}, indent=1, default=float) + "\n"
 
 
 def write(path: Path, text: str) -> None:
@@ -76,6 +123,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print names and claims, run nothing")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="run these alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts to FILE")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="and, as Markdown, to FILE")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw the figures into DIR")
     arguments = parser.parse_args()
     if arguments.instances < 10:
@@ -91,14 +139,15 @@ def main() -> int:
 
     figures = import_figures(parser) if arguments.figures else None
 
-    start = time.perf_counter()
+    start, made_by = time.perf_counter(), commit()
+    origins = {name(s): s.ORIGIN for s in statements}
     print(HEADER, flush=True)
     verdicts = []
     for verdict in run(instances=arguments.instances, seed=arguments.seed, only=arguments.only):
-        print(row(verdict), flush=True)
+        print(row(verdict, origins[verdict.name]), flush=True)
         verdicts.append(verdict)
 
-    print("\nCounterexamples to what is printed (truth | as printed | corrected):")
+    print("\nCounterexamples (truth | as it stands | corrected):")
     examples = counterexamples(arguments.only)
     for title, example in examples.items():
         print(f"  {title}: {example.setting}")
@@ -113,8 +162,12 @@ def main() -> int:
     print(f"\n{len(verdicts)} statements in {time.perf_counter() - start:.0f} s; ", end="")
     print(f"not as recorded: {', '.join(surprises)}" if surprises else "all verdicts as recorded")
     if arguments.json:
-        write(arguments.json, as_json(verdicts, examples, arguments.seed))
+        run_of = {"commit": made_by, "seed": arguments.seed}
+        write(arguments.json, as_json(verdicts, examples, origins, **run_of))
         print(f"verdicts: {arguments.json}")
+    if arguments.table:
+        write(arguments.table, as_markdown(verdicts, origins))
+        print(f"table: {arguments.table}")
     if figures:
         options = {"instances": arguments.instances, "seed": arguments.seed}
         for path in figures.draw_all(arguments.figures, **options):

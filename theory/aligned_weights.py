@@ -40,9 +40,15 @@ import jaxmeta
 
 from .dense import Array, eigen
 from .instances import Rng, symmetric_noise
-from .verdict import Counterexample, Verdict, at_most, both, equal, tightness
+from .verdict import Counterexample, Origin, Verdict, at_most, both, equal, tightness
 
 CLAIM = "DW against the true ideal, in blocks, is the best for shared ideals"
+ORIGIN = Origin(
+    "reading",
+    "3.4",
+    "we must match the spectra of the sources against the ideal meta-embedding",
+    ("aligned_weights",),
+)
 PRINTED_HOLDS = False
 SIZES = {50: 0.8, 100: 0.15, 200: 0.05}  # and the share of instances that has each
 IDEAL = np.array([10.0, 8.0, 6.0, 4.0, 3.0, 2.0])

@@ -15,9 +15,15 @@ import numpy as np
 from .dense import power
 from .instances import LAYOUTS, Instance, Rng, draw
 from .library import bounds
-from .verdict import Counterexample, Verdict, equal
+from .verdict import Counterexample, Origin, Verdict, equal
 
 CLAIM = "bias = norm of the ideal beyond K (Term 1)"
+ORIGIN = Origin(
+    "printed",
+    "3.4, A",
+    "The first term … can be identified as a bias due to meta-embedding",
+    ("bound_terms",),
+)
 PRINTED_HOLDS = False
 
 

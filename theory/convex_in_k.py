@@ -25,9 +25,15 @@ import jaxmeta
 
 from .dense import Array, eigen, embedding, pip, power
 from .instances import SPECTRA, Rng, draw_alpha, draw_spectrum, frame, symmetric_noise
-from .verdict import Counterexample, Verdict, both, equal
+from .verdict import Counterexample, Origin, Verdict, both, equal
 
 CLAIM = "PIP loss against k is convex"
+ORIGIN = Origin(
+    "reading",
+    "E",
+    "We see that PIP loss is convex",
+    ("pip_curve",),
+)
 PRINTED_HOLDS = False
 
 

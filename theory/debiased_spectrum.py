@@ -38,9 +38,16 @@ import jaxmeta
 from .dense import Array
 from .instances import Rng
 from .spikes import Spikes, draw, tally
-from .verdict import Counterexample, Verdict
+from .verdict import Counterexample, Origin, Verdict
 
 CLAIM = "value - 2 sigma sqrt n estimates the ideal value"
+ORIGIN = Origin(
+    "reading",
+    "3.5",
+    "we can estimate the spectrum of the ideal signal matrix … using universal singular value"
+    " thresholding",
+    ("usvt", "debias"),
+)
 PRINTED_HOLDS = False
 
 

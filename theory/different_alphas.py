@@ -11,9 +11,15 @@ import numpy as np
 from .instances import Instance, Rng, frame
 from .library import bounds
 from .theorem1 import check_layouts, printed
-from .verdict import Counterexample, Verdict
+from .verdict import Counterexample, Origin, Verdict
 
 CLAIM = "the bound holds when all alphas differ"
+ORIGIN = Origin(
+    "printed",
+    "3.4",
+    "Theorem 1 still holds when all alpha are different",
+    ("bound_terms",),
+)
 PRINTED_HOLDS = False
 
 

@@ -16,9 +16,16 @@ import jaxmeta
 
 from .dense import Array, power
 from .instances import Instance, Rng, draw
-from .verdict import Verdict, equal
+from .verdict import Origin, Verdict, equal
 
 CLAIM = "DW (Eq. 8) makes the magnitude terms 0"
+ORIGIN = Origin(
+    "printed",
+    "3.4",
+    "finding suitable concatenation coefficients such that the magnitude variance terms are "
+    "minimised",
+    ("dimension_weights",),
+)
 PRINTED_HOLDS = True
 
 

@@ -27,9 +27,15 @@ import jaxmeta
 from .dense import Array, embedding
 from .dimension_weights import draw_positive
 from .instances import Instance, Rng
-from .verdict import Counterexample, Verdict, at_most
+from .verdict import Counterexample, Origin, Verdict, at_most
 
 CLAIM = "DW minimises the PIP loss over all weights"
+ORIGIN = Origin(
+    "printed",
+    "3.4",
+    "their optimal values can be obtained by differentiating w.r.t. those variables",
+    ("exact_weights", "gradient_weights"),
+)
 PRINTED_HOLDS = False
 SHAPE = (24, 13, 10)  # words, dimensions of the ideal, of all sources: one shape, one compilation
 BATCH = 100

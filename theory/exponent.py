@@ -16,9 +16,15 @@ import jaxmeta
 
 from .dense import Array, power
 from .instances import SPECTRA, Rng, draw_spectrum
-from .verdict import Verdict, at_most
+from .verdict import Origin, Verdict, at_most
 
 CLAIM = "a larger alpha favours leading directions; alpha < 1 lifts weak ones"
+ORIGIN = Origin(
+    "printed",
+    "D",
+    r"increasing $\alpha (> 0)$ results in emphasising the top left singular vectors",
+    ("embed",),
+)
 PRINTED_HOLDS = True
 
 

@@ -17,9 +17,15 @@ import jaxmeta
 
 from .dense import Array, projector_distance
 from .instances import Rng, frame, nearly
-from .verdict import Verdict, equal
+from .verdict import Origin, Verdict, equal
 
 CLAIM = "|X0 X0' - Y0 Y0'| = sqrt 2 |X0' Y1|"
+ORIGIN = Origin(
+    "printed",
+    "A",
+    "Let $X$, $Y$ be two orthonormal matrices … the following holds for the Frobenius norm",
+    ("lemma1",),
+)
 PRINTED_HOLDS = True
 SHAPES = ((8, 1), (8, 3), (9, 6), (6, 6), (20, 10))
 

@@ -18,9 +18,15 @@ import jaxmeta
 from .dense import pip
 from .instances import Rng
 from .lemma1 import SHAPES, draw_frames
-from .verdict import Verdict, equal
+from .verdict import Origin, Verdict, equal
 
 CLAIM = "spectral and nuclear norm of X0 X0' - Y0 Y0' from the sines"
+ORIGIN = Origin(
+    "printed",
+    "H",
+    "For any unit invariant norm",
+    ("principal_sines",),
+)
 PRINTED_HOLDS = True
 
 

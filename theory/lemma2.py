@@ -20,9 +20,15 @@ import jaxmeta
 
 from .dense import principal_sines
 from .instances import Rng, frame
-from .verdict import Verdict, equal
+from .verdict import Origin, Verdict, equal
 
 CLAIM = "singular values of X0' Y1 are the sines of the principal angles"
+ORIGIN = Origin(
+    "printed",
+    "H",
+    "the SVD of their inner-product equals",
+    ("principal_sines",),
+)
 PRINTED_HOLDS = True
 SHAPES = ((8, 1), (8, 3), (12, 6), (20, 7))
 

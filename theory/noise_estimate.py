@@ -15,9 +15,15 @@ import numpy as np
 import jaxmeta
 
 from .instances import Rng, symmetric_noise
-from .verdict import Tally, Verdict
+from .verdict import Origin, Tally, Verdict
 
 CLAIM = "sigma = |M1 - M2| / 2n estimates the noise"
+ORIGIN = Origin(
+    "printed",
+    "3.5",
+    "we can estimate the noise for symmetric signal matrices by",
+    ("noise_std",),
+)
 PRINTED_HOLDS = True
 
 

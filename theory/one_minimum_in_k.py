@@ -14,9 +14,15 @@ import numpy as np
 from .convex_in_k import curve, draw_noisy, increments, library_squares
 from .dense import Array
 from .instances import Rng
-from .verdict import Counterexample, Verdict, equal
+from .verdict import Counterexample, Origin, Verdict, equal
 
 CLAIM = "PIP loss against k has one minimum"
+ORIGIN = Origin(
+    "reading",
+    "E",
+    "there is a unique global minimum corresponding to the optimal dimensionality",
+    ("pip_curve",),
+)
 PRINTED_HOLDS = False
 
 

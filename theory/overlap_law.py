@@ -28,9 +28,15 @@ import jaxmeta
 from .dense import Array
 from .instances import Rng
 from .spikes import Spikes, draw, tally
-from .verdict import Verdict
+from .verdict import Origin, Verdict
 
 CLAIM = "squared cosine = 1 - tau^2 / lambda^2"
+ORIGIN = Origin(
+    "ours",
+    "",
+    "",
+    ("spiked_overlap",),
+)
 PRINTED_HOLDS = True
 
 

@@ -17,9 +17,16 @@ import jaxmeta
 
 from .dense import Array
 from .instances import SPECTRA, Rng, draw_spectrum, frame
-from .verdict import Counterexample, Verdict, equal
+from .verdict import Counterexample, Origin, Verdict, equal
 
 CLAIM = "rank = smallest i + 1 with value i <= 2 sigma sqrt n"
+ORIGIN = Origin(
+    "printed",
+    "3.5",
+    r"The rank of $M$ is determined by the smallest $(i+1)$ for which $\tilde\lambda_i \le "
+    r"2\sigma\sqrt n$",
+    ("usvt_rank",),
+)
 PRINTED_HOLDS = False
 
 

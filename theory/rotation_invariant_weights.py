@@ -27,9 +27,16 @@ import jaxmeta
 
 from .dense import Array
 from .instances import Rng, symmetric_noise
-from .verdict import Counterexample, Verdict, at_most, tightness
+from .verdict import Counterexample, Origin, Verdict, at_most, tightness
 
 CLAIM = "weights from the USVT spectrum are near the best without an ideal"
+ORIGIN = Origin(
+    "reading",
+    "3.5",
+    "we can estimate the spectrum of the ideal signal matrix … from the spectrum of the "
+    "estimated signal matrix",
+    ("rie_strengths", "ideal_strengths"),
+)
 PRINTED_HOLDS = False
 SIZES = {100: 0.85, 200: 0.13, 400: 0.02}  # and the share of instances that has each
 EXPONENTS = (0.4, 0.5, 0.8)

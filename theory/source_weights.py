@@ -18,9 +18,15 @@ import jaxmeta
 from .dense import best_magnitude, embedding
 from .dimension_weights import draw_positive, strengths
 from .instances import Rng
-from .verdict import Verdict, at_most
+from .verdict import Origin, Verdict, at_most
 
 CLAIM = "SW (Eq. 9) minimises the magnitude terms; it is DW with equal c"
+ORIGIN = Origin(
+    "printed",
+    "3.3, 3.4",
+    "source-weighting can be seen as a special case of dimension-weighting",
+    ("source_weights", "concatenate"),
+)
 PRINTED_HOLDS = True
 
 

@@ -18,9 +18,15 @@ import jaxmeta
 from .dense import Array, embedding, pip
 from .dimension_weights import draw_positive
 from .instances import Rng
-from .verdict import Counterexample, Verdict, equal
+from .verdict import Counterexample, Origin, Verdict, equal
 
 CLAIM = "the closed forms sum to one"
+ORIGIN = Origin(
+    "printed",
+    "3.2, 3.3",
+    r"Concatenation weights $c_j$ satisfy $\sum_{j=1}^N c_j = 1$",
+    ("sum_to_one",),
+)
 PRINTED_HOLDS = False
 
 

@@ -15,9 +15,15 @@ import numpy as np
 from .dense import Array, power
 from .instances import LAYOUTS, SPECTRA, Rng, draw, draw_alpha, draw_spectrum, frame, scales
 from .library import bounds
-from .verdict import Counterexample, Verdict, both, equal
+from .verdict import Counterexample, Origin, Verdict, both, equal
 
 CLAIM = "X D^2a X' = sum of (lambda_i^2a - lambda_i+1^2a) X_i X_i', i <= k"
+ORIGIN = Origin(
+    "printed",
+    "A",
+    "Using the telescoping sum for the diagonal matrices, Term 2.1 can be evaluated as follows",
+    ("bound_terms",),
+)
 PRINTED_HOLDS = False
 
 

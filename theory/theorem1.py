@@ -28,14 +28,23 @@ on the exponent of the sources, which enters through $b$ alone. For unsorted ide
 steps hold with $|a_i - a_{i+1}|$.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .dense import Array, power
 from .instances import LAYOUTS, Instance, Rng, draw, losses, scales
 from .library import bounds
-from .verdict import Counterexample, Verdict, at_most, tightness
+from .verdict import Counterexample, Origin, Verdict, at_most, tightness
 
 CLAIM = "PIP loss <= bias + variance terms, two sources (Eq. 7)"
+ORIGIN = Origin(
+    "printed",
+    "3.4, A",
+    "the PIP loss between their dimension-weighted meta-embedding … and an ideal meta-"
+    "embedding … is given by (7)",
+    ("bound_terms",),
+)
 PRINTED_HOLDS = False
 
 
@@ -61,7 +70,14 @@ def printed(instance: Instance) -> float:
 
 
 def check_layouts(
-    name: str, claim: str, rng: Rng, instances: int, sources: set[int], *, different_alphas=False
+    name: str,
+    claim: str,
+    rng: Rng,
+    instances: int,
+    sources: set[int],
+    *,
+    printed: Callable[[Instance], float] = printed,
+    different_alphas=False,
 ) -> Verdict:
     """Both forms on instances with the given numbers of sources."""
     layouts = [layout for layout in LAYOUTS if len(layout.sizes) in sources]

@@ -20,9 +20,15 @@ import numpy as np
 from .instances import LAYOUTS, Instance, Rng, draw, losses, scales
 from .library import best_tight, bounds
 from .theorem1 import check_layouts, printed
-from .verdict import Counterexample, Verdict, at_most, both
+from .verdict import Counterexample, Origin, Verdict, at_most, both
 
 CLAIM = "PIP loss <= bias + variance terms, N = 1 to 5 sources"
+ORIGIN = Origin(
+    "printed",
+    "A.1",
+    "Theorem 1 can be extended for $N$ source embeddings as follows",
+    ("bound_terms", "best_order"),
+)
 PRINTED_HOLDS = False
 
 

@@ -18,9 +18,16 @@ import jaxmeta
 
 from .dense import pip_loss
 from .instances import SPECTRA, Rng, draw_spectrum, frame
-from .verdict import Verdict, both, equal
+from .verdict import Origin, Verdict, both, equal
 
 CLAIM = "PIP loss of E and EQ is 0; the loss does not see rotations"
+ORIGIN = Origin(
+    "printed",
+    "3.1",
+    "two source embeddings are identical if one can be transformed into the other by a "
+    "unitary matrix",
+    ("pip_matrix", "pip_loss"),
+)
 PRINTED_HOLDS = True
 SHAPES = ((10, 1, 1), (12, 4, 4), (12, 5, 2), (6, 8, 3))
 

@@ -9,6 +9,20 @@ from numpy.typing import ArrayLike
 TOLERANCE = 1e-12
 
 
+class Origin(NamedTuple):
+    """Where a statement comes from, and what of the library it is about."""
+
+    kind: str
+    """Printed: a statement of the paper, tested as it stands. Reading: what its text suggests and
+    does not state, so that the paper does not fail with it. Ours: not in the paper."""
+    where: str
+    """The section of the paper, as printed."""
+    quote: str
+    """Its sentence, or the words of it that count."""
+    functions: tuple[str, ...]
+    """Those of the library that the check calls."""
+
+
 class Tally(NamedTuple):
     """How often a statement failed, and by how much at worst."""
 

@@ -20,9 +20,16 @@ import jaxmeta
 from .dimension_weights import draw_positive
 from .instances import Instance, Rng, frame, losses, scales
 from .library import bounds
-from .verdict import Counterexample, Verdict, at_most
+from .verdict import Counterexample, Origin, Verdict, at_most
 
 CLAIM = "PIP loss under DW <= PIP loss unweighted"
+ORIGIN = Origin(
+    "reading",
+    "abstract",
+    "weighted concatenation can be seen as a spectrum matching operation …, minimising the "
+    "pairwise inner-product loss",
+    ("dimension_weights", "bound_terms"),
+)
 PRINTED_HOLDS = False
 
 

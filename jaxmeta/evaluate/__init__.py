@@ -1,7 +1,8 @@
 """Word vectors are evaluated here: `evaluate(vectors, tasks)` gives a score for each task.
 
 `datasets` reads the data sets; `word_similarity`, `analogies`, `sentences` and `taggers` score
-vectors on them; `scores` says whether two scores differ. Embeddings are comparable on the same
+vectors on them; `scores` says whether two scores differ; `tuning` chooses weights by a score.
+Embeddings are comparable on the same
 items alone: pass `vocabulary=common_words(first, second, ...)`.
 """
 
@@ -33,6 +34,7 @@ from jaxmeta.evaluate.scores import (
 )
 from jaxmeta.evaluate.sentences import centroids, entailment, relatedness, sentiment, sts
 from jaxmeta.evaluate.taggers import tagging
+from jaxmeta.evaluate.tuning import TunedWeights, tuned_weights
 from jaxmeta.evaluate.word_similarity import common_words, similarity
 from jaxmeta.files import as_vectors
 from jaxmeta.progress import Progress, silent
@@ -50,6 +52,7 @@ __all__ = [
     "SentencePairs",
     "TaggedText",
     "Task",
+    "TunedWeights",
     "WordPairs",
     "analogy",
     "centroids",
@@ -71,6 +74,7 @@ __all__ = [
     "tagging",
     "three_cos_add",
     "three_cos_mul",
+    "tuned_weights",
 ]
 
 Task = Callable[..., Iterable[Score]]

@@ -1,6 +1,6 @@
 """Ways of combining sources: `METHODS` has all of them by name, and `meta_embedding` runs one.
 
-`one_ton`, `lle` and `autoencode` are what the paper compares with.
+`one_ton`, `lle` and `autoencode` are what the paper compares with; it cites `learnt_metric`.
 """
 
 from jaxmeta.methods.autoencode import (
@@ -12,6 +12,8 @@ from jaxmeta.methods.autoencode import (
     averaged_autoencoder,
     concatenated_autoencoder,
     decoupled_autoencoder,
+    squared_cosine_proximity,
+    squared_error,
 )
 from jaxmeta.methods.lle import (
     LocallyLinear,
@@ -21,6 +23,7 @@ from jaxmeta.methods.lle import (
     reconstruction_matrix,
     reconstruction_weights,
 )
+from jaxmeta.methods.metric import LearntMetric, learnt_metric
 from jaxmeta.methods.one_ton import one_to_n, one_to_n_plus
 from jaxmeta.methods.registry import METHODS, Method, apply, fit, meta_embedding
 from jaxmeta.plans import Plan, Settings
@@ -30,6 +33,7 @@ __all__ = [
     "Autoencoded",
     "Autoencoder",
     "Layer",
+    "LearntMetric",
     "LocallyLinear",
     "Method",
     "Plan",
@@ -42,6 +46,7 @@ __all__ = [
     "concatenated_autoencoder",
     "decoupled_autoencoder",
     "fit",
+    "learnt_metric",
     "locally_linear",
     "meta_embedding",
     "nearest_neighbours",
@@ -49,4 +54,6 @@ __all__ = [
     "one_to_n_plus",
     "reconstruction_matrix",
     "reconstruction_weights",
+    "squared_cosine_proximity",
+    "squared_error",
 ]

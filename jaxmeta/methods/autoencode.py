@@ -7,6 +7,8 @@ $s_j$ are 0: masking noise, drawn anew for every batch. With means over words an
 $$\sum_j f_j\,\mathrm{mean}\,(s_j - g_j)^2 + c\sum_{i<j}\mathrm{mean}\,(h_i - h_j)^2$$
 
 is minimised; the second part, on the first $\min(k_i, k_j)$ units, is the decoupled method's alone.
+In place of squared errors the first may have another cost of a row, such as
+`squared_cosine_proximity`.
 """
 
 import dataclasses
@@ -38,9 +40,32 @@ __all__ = [
     "averaged_autoencoder",
     "concatenated_autoencoder",
     "decoupled_autoencoder",
+    "squared_cosine_proximity",
+    "squared_error",
 ]
 
 Activation = Callable[[Array], Array]
+
+
+Rows = Float[Array, "n k"]
+
+
+@jax.jit
+def squared_error(decoded: Rows, rows: Rows) -> Float[Array, " n"]:
+    """The mean of squared errors of each row. Reference: `bao18`."""
+    _checks.embeddings("rows", (decoded, rows))
+    return jnp.mean((decoded - rows) ** 2, axis=1)
+
+
+@jax.jit
+def squared_cosine_proximity(decoded: Rows, rows: Rows) -> Float[Array, " n"]:
+    r"""$(1 - \cos)^2$ of each row and what is decoded for it; a row of zeros costs 1.
+
+    Lengths do not count, so that a decoder need not learn them. Reference: `neill18`.
+    """
+    _checks.embeddings("rows", (decoded, rows))
+    cosines = jnp.sum(jax.vmap(unit)(decoded) * jax.vmap(unit)(rows), axis=1)
+    return (1 - cosines) ** 2
 
 
 class Layer(NamedTuple):
@@ -69,6 +94,8 @@ class Training(NamedTuple):
     r"""$\phi$, entry by entry. A new function compiles anew."""
     normalise: bool = True
     """Whether rows get length 1, those of the sources and those of the meta-embedding."""
+    cost: Callable[[Array, Array], Array] = squared_error
+    """Of each row and what is decoded for it. A new function compiles anew."""
 
 
 USUAL = Training()
@@ -81,6 +108,7 @@ class _Wiring(NamedTuple):
     normalise: bool
     decoupled: bool = False
     k: int | None = None  # units of codes that are added up; None: as many as the source has
+    cost: Callable[[Array, Array], Array] = squared_error
 
     def shapes(self, sizes: Sequence[int]) -> list[tuple[int, int]]:
         """Kernels have these shapes, those of all encoders first, then those of all decoders."""
@@ -242,17 +270,17 @@ def _loss(parameters, noisy, clean, present, factors, coupling):
     wiring, codes = parameters.wiring, _codes(parameters, noisy)
     decoded = codes if wiring.decoupled else [wiring.join(codes)] * len(codes)
 
-    def term(errors, rows):
-        squares = jnp.sum(jnp.where(rows[:, None], errors**2, 0))
-        return squares / (errors.shape[1] * jnp.maximum(jnp.sum(rows, dtype=errors.dtype), 1))
+    def mean(costs, rows):
+        total = jnp.sum(jnp.where(rows, costs, 0))
+        return total / jnp.maximum(jnp.sum(rows, dtype=costs.dtype), 1)
 
     total = jnp.zeros((), clean[0].dtype)
     for j, layer in enumerate(parameters.decoders):
-        total += factors[j] * term(layer(decoded[j]) - clean[j], present[:, j])
+        total += factors[j] * mean(wiring.cost(layer(decoded[j]), clean[j]), present[:, j])
     for i, j in itertools.combinations(range(len(codes)) if wiring.decoupled else (), 2):
         shared = min(codes[i].shape[1], codes[j].shape[1])
-        difference = codes[i][:, :shared] - codes[j][:, :shared]
-        total += coupling * term(difference, present[:, i] & present[:, j])
+        costs = squared_error(codes[i][:, :shared], codes[j][:, :shared])
+        total += coupling * mean(costs, present[:, i] & present[:, j])
     return total
 
 
@@ -266,7 +294,7 @@ class _State(NamedTuple):
 def _train(sources, key, present, epochs, training, progress, coupling=0.0, **kind) -> Autoencoded:
     """Train the autoencoder of that `kind`, some fields of `_Wiring`."""
     sizes = _check(sources, present)
-    batch, rate, noise, factors, activation, normalise = training
+    batch, rate, noise, factors, activation, normalise, cost = training
     factors = (1.0,) * len(sizes) if factors is None else factors
     _checks.integer("epochs", epochs, least=1)
     _checks.integer("batch", batch, least=1)
@@ -279,7 +307,7 @@ def _train(sources, key, present, epochs, training, progress, coupling=0.0, **ki
         _checks.fail("noise", str(noise), "0 to 1", "pass the share of entries to mask")
     batch = min(batch, sources[0].shape[0])
     masked = tuple(int(noise * size) for size in sizes)
-    wiring = _Wiring(activation, normalise, **kind)
+    wiring = _Wiring(activation, normalise, cost=cost, **kind)
     data, state = _start(key, tuple(sources), present, wiring=wiring)
     numbers = factors, coupling, rate
     history = []

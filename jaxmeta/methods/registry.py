@@ -22,12 +22,15 @@ from jaxmeta.files.vectors import Vectors
 from jaxmeta.linalg import axis_lengths, matmul, right_axes
 from jaxmeta.methods.autoencode import (
     Autoencoder,
+    Training,
     autoencoded_rows,
     averaged_autoencoder,
     concatenated_autoencoder,
     decoupled_autoencoder,
+    squared_cosine_proximity,
 )
 from jaxmeta.methods.lle import locally_linear
+from jaxmeta.methods.metric import learnt_metric
 from jaxmeta.methods.one_ton import one_to_n_plus
 from jaxmeta.plans import PLANS, Plan, Settings, apply_plan, check_needs, needs, plan_of, reduced
 from jaxmeta.quadratic import exact_weights, pip_quadratic
@@ -209,6 +212,13 @@ def _one_to_n_plus(sources: tuple[Array, ...], settings: Settings) -> Any:
     return one_to_n_plus(sources, present, k=_size("1TON+", sources, settings)).embedding
 
 
+def _learnt_metric(sources: tuple[Array, ...], settings: Settings) -> Plan:
+    del settings
+    count = jnp.asarray(float(sources[0].shape[0]))
+    maps = learnt_metric(sources).maps
+    return Plan(None, maps, count, join="mean", unit=True, method="AVG, learnt metric")
+
+
 def _lle(e: tuple[Array, ...], s: Settings) -> Array:
     assert s.key is not None
     k, near = _size("LLE", e, s), min(s.neighbours, e[0].shape[0] - 1)
@@ -218,10 +228,31 @@ def _lle(e: tuple[Array, ...], s: Settings) -> Array:
 
 
 def _autoencoded(
-    train: Callable[..., Any], e: tuple[Array, ...], s: Settings, **more: int
+    train: Callable[..., Any], e: tuple[Array, ...], s: Settings, **more: Any
 ) -> Autoencoder:
     found = train(e, key=s.key, present=s.present, epochs=s.epochs, progress=s.progress, **more)
     return found.parameters
+
+
+def _autoencoders(ending: str, how: str, **settings: Any) -> dict[str, Method]:
+    """Methods of the three kinds of autoencoders, trained with these settings."""
+
+    def averaged(sources: tuple[Array, ...], given: Settings) -> Autoencoder:
+        k = _size("AAEME", sources, given)
+        return _autoencoded(averaged_autoencoder, sources, given, k=k, training=training)
+
+    training = Training(**settings)
+    kinds = {
+        "DAEME": (partial(_autoencoded, decoupled_autoencoder), "codes of each source, coupled"),
+        "CAEME": (partial(_autoencoded, concatenated_autoencoder), "codes that decode together"),
+    }
+    return {
+        **{
+            name + ending: Method(partial(run, training=training), summary + how, needs="key")
+            for name, (run, summary) in kinds.items()
+        },
+        "AAEME" + ending: Method(averaged, "codes that are added up" + how, needs="key", k=300),
+    }
 
 
 METHODS: dict[str, Method] = {
@@ -238,6 +269,11 @@ METHODS: dict[str, Method] = {
         k=300,
         unplanned="use '1TON', the minimum that it descends to",
     ),
+    "AVG, learnt metric": Method(
+        _learnt_metric,
+        "mean after rotation, in a metric by which words are like themselves",
+        missing=False,
+    ),
     "1TON+": Method(
         _one_to_n_plus,
         "1TON fitted to the words that each source has",
@@ -251,17 +287,7 @@ METHODS: dict[str, Method] = {
         k=200,
         unplanned="it places the words that it is given beside each other; use a linear method",
     ),
-    "DAEME": Method(
-        partial(_autoencoded, decoupled_autoencoder), "codes of each source, coupled", needs="key"
-    ),
-    "CAEME": Method(
-        partial(_autoencoded, concatenated_autoencoder), "codes that decode together", needs="key"
-    ),
-    "AAEME": Method(
-        lambda e, s: _autoencoded(averaged_autoencoder, e, s, k=_size("AAEME", e, s)),
-        "codes that are added up",
-        needs="key",
-        k=300,
-    ),
+    **_autoencoders("", ""),
+    **_autoencoders(", cosine", ", by the angles of rows", cost=squared_cosine_proximity),
 }
 """Name to method."""

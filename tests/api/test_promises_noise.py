@@ -99,6 +99,14 @@ TABLE = {
         {},
         discrete=True,
     ),
+    "spiked_paper_dimension": Row(
+        lambda values, sigma, alpha: jaxmeta.dimension.spiked_paper_dimension(
+            values, sigma=sigma, n=N, alpha=alpha
+        ),
+        with_alpha(spiked_arguments),
+        {},
+        discrete=True,
+    ),
     "paper_curve": Row(
         lambda values, sigma, alpha: jaxmeta.dimension.paper_curve(
             values, sigma=sigma, n=N, alpha=alpha

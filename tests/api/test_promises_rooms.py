@@ -17,6 +17,7 @@ from api_rows import (
     frame,
     inner_products,
     partly_seen,
+    twice,
     two_sources,
     with_shift,
     zero_source,
@@ -50,6 +51,19 @@ TABLE = {
         lambda rng: (two_sources(rng), (rng.uniform(0.5, 1.5, 2), rng.uniform(0.5, 1.5))),
         {name: lambda rng, m=make: m(rng) for name, make in SOURCES_DEGENERATE.items()},
         takes=("integers",),
+    ),
+    "squared_error": Row(
+        jaxmeta.methods.squared_error,
+        lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
+        {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
+    ),
+    "squared_cosine_proximity": Row(
+        jaxmeta.methods.squared_cosine_proximity,
+        lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
+        {
+            "identical": twice(lambda rng: rng.normal(size=(4, 3))),
+            "zero": twice(lambda rng: np.zeros((4, 3))),  # noqa: ARG005
+        },
     ),
     "disagreement": Row(
         jaxmeta.diagnosis.disagreement,

@@ -44,8 +44,9 @@ SHARED = {
     "raw_gram", "reduced", "residual", "rotations_between", "row_norms", "safe_ratio", "safe_sqrt",
     "split_columns", "unit",
 }  # fmt: skip
-# These take functions: see test_optimise and test_equalise.
-OF_FUNCTIONS = {"cross_validated", "gradient_weights", "held_out_strengths"}
+# These take functions, or would be differentiated through all steps of a descent: see
+# test_optimise, test_equalise and test_metric.
+OF_FUNCTIONS = {"cross_validated", "gradient_weights", "held_out_strengths", "learnt_metric"}
 
 
 def modules():

@@ -31,7 +31,11 @@ from networks import (
 from strategies import seeds
 
 from jaxmeta.methods import autoencode
-from jaxmeta.methods.autoencode import autoencoded_rows, averaged_autoencoder
+from jaxmeta.methods.autoencode import (
+    autoencoded_rows,
+    averaged_autoencoder,
+    squared_cosine_proximity,
+)
 
 LOSS = jax.jit(autoencode._loss)
 VALUE_AND_GRADIENT = jax.jit(jax.value_and_grad(autoencode._loss))
@@ -64,6 +68,33 @@ def test_loss(method, normalise, seed, kind, all_present):
     size = max(np.linalg.norm(x) for x in clean) * (1 if normalise else 30) + 30
     assert_close(found, expected, scale=size**2)
     assert found.dtype == DTYPE
+
+
+@methods
+@given(seed=seeds, kind=st.sampled_from(tuple(KINDS)))
+def test_loss_by_angles(method, seed, kind):
+    """Lengths of rows do not count, rows of zeros cost 1, and gradients are finite."""
+    rng = np.random.default_rng(seed)
+    clean = KINDS[kind](rng)
+    parameters = random_parameters(rng, method, cost=squared_cosine_proximity)
+    present, numbers = present_at_random(rng), ((1.0, 1.0, 1.0), 1.0)
+    expected = oracle_loss(method, parameters, clean, clean, present=present, angles=True)
+    arguments = cast(parameters), cast(clean), cast(clean), jnp.asarray(present), *numbers
+    found, gradient = VALUE_AND_GRADIENT(*arguments)
+    size = max(np.linalg.norm(x) for x in clean) + 30
+    assert_close(found, expected, scale=size**2)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(gradient))
+    longer = tuple(3 * x for x in arguments[2])
+    np.testing.assert_allclose(LOSS(*arguments[:2], longer, *arguments[3:]), found, rtol=64 * EPS)
+
+
+@pytest.mark.one_leg
+def test_training_by_angles_brings_angles_down():
+    sources = cast(draw(np.random.default_rng(1)))
+    settings = {"key": KEY, "epochs": 30, "rate": 0.02, "cost": squared_cosine_proximity}
+    history = concatenated(sources, **settings).loss_history
+    assert history[-1] < 0.5 * history[0]
+    assert history[0] < 3 * 4  # three sources, each at most 4 off
 
 
 @pytest.mark.one_leg

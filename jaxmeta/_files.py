@@ -6,7 +6,10 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import re
 import secrets
+import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,27 +21,52 @@ import numpy as np
 
 from jaxmeta._checks import fail
 
-__all__ = ["DAMAGED_ARCHIVE", "Cache", "digest", "intact", "opened", "write_whole"]
+try:
+    import fcntl
+except ImportError:  # Windows: what killed writers leave stays there
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["DAMAGED_ARCHIVE", "Cache", "digest", "intact", "is_part", "opened", "write_whole"]
 
 DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError)
 """What reading a truncated, damaged or foreign .npz file may raise."""
+PART = re.compile(r".+\.[0-9a-f]{8}\.part(\.[^.]*)?", re.DOTALL)
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
 
 
 @contextmanager
 def write_whole(path: str | Path) -> Iterator[Path]:
     """Give a name to write to, which takes the place of `path` once nothing has gone wrong.
 
-    Folders above it are made. If the body raises, its file is removed and `path` is left alone.
+    Folders above it are made. What is written is on the disk before it takes that place; a link
+    leads to the file that is replaced, whose mode is kept; a device or a pipe is refused. If the
+    body raises, its file is removed and `path` is left alone. What writers that were killed have
+    left in the folder is removed.
     """
     path = Path(path)
-    part = path.with_name(f"{path.stem}.{secrets.token_hex(4)}.part{path.suffix}")
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f"{target.stem}.{secrets.token_hex(4)}.part{path.suffix}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield part
-        part.replace(path)
+        mode = _mode_of(path, target)
+        part.parent.mkdir(parents=True, exist_ok=True)
+        _clear(part.parent)
+        with _held(part, 0o666 if mode is None else mode | 0o600):
+            yield part
+            with part.open("rb+") as written:
+                os.fsync(written.fileno())
+            if mode is not None:
+                part.chmod(mode)
+            part.replace(target)
     except OSError as error:
         # Writing names no file, opening and renaming the part; errors of other files are not ours.
-        ours = error.filename is None or Path(str(error.filename)) in (part, *path.parents)
+        own = (part, target, *part.parents)
+        ours = error.filename is None or Path(str(error.filename)) in own
         if error.errno is None or not ours:
             raise
         message = f"{path}: could not be written ({error.strerror}), and is as it was before; "
@@ -46,6 +74,49 @@ def write_whole(path: str | Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):  # it must not hide the first error
             part.unlink()
+
+
+def _mode_of(path: Path, target: Path) -> int | None:
+    """The mode of what is replaced, if it is there; only files are."""
+    try:
+        found = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found):
+        got = KINDS.get(stat.S_IFMT(found), "no file")
+        fail(str(path), got, "a file or a new name", "write to a file, and copy it there", OSError)
+    return stat.S_IMODE(found)
+
+
+def _held(part: Path, mode: int) -> Any:
+    """Open a new file, with a lock by which other processes know that its writer lives."""
+    held = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode), "rb+")
+    if fcntl is None:
+        held.close()  # open files cannot be renamed there
+        return held
+    with suppress(OSError):  # not all file systems have locks
+        fcntl.flock(held, fcntl.LOCK_EX)
+    if os.fstat(held.fileno()).st_nlink:
+        return held
+    held.close()  # it was taken for stale before it was locked
+    return _held(part, mode)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what writers that are no more have left: nobody holds a lock on it."""
+    if fcntl is None:
+        return
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if PART.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError), open(entry.path, "rb+") as left:
+                    fcntl.flock(left, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(entry.path)
+
+
+def is_part(path: Path) -> bool:
+    """Whether a file has a name that `write_whole` gives to what is not whole yet."""
+    return PART.fullmatch(path.name) is not None
 
 
 def digest(path: str | Path) -> str:

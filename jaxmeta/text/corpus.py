@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxmeta import _checks
 from jaxmeta._checks import fail
-from jaxmeta._files import intact, opened
+from jaxmeta._files import intact, is_part, opened
 from jaxmeta.progress import Progress, silent
 
 __all__ = [
@@ -63,7 +63,10 @@ class Corpus:
     """A corpus is text files, and a way to tell words apart in them; nothing is read until used."""
 
     path: str | Path | Sequence[str | Path]
-    """Files (plain, .gz, .bz2, .zip), folders with all files below them, and glob patterns."""
+    """Files (plain, .gz, .bz2, .zip), folders with all files below them, and glob patterns.
+
+    In folders and by patterns, what a writer of jaxmeta has not finished is left out.
+    """
     tokenise: Callable[[str], Iterable[str]] = whitespace
     """From a piece of text, cut at white space, to its words; none, if it is white space alone."""
     lines_are_documents: bool = False
@@ -206,13 +209,13 @@ def _tokens(corpus: Corpus, piece: str, gap: int) -> list[str]:
 
 
 def paths_of(path: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Find the files that are meant."""
+    """Find the files that are meant; in folders, those that are not whole yet are not."""
     if isinstance(path, str | Path):
         place = Path(path)
         if place.is_file():
             return [place]
         found = place.rglob("*") if place.is_dir() else glob.glob(str(path), recursive=True)
-        files = sorted(filter(Path.is_file, map(Path, found)))
+        files = sorted(p for p in map(Path, found) if p.is_file() and not is_part(p))
     else:
         files = [file for one in path for file in paths_of(one)]
     if not files:

@@ -77,6 +77,15 @@ def test_files_come_in_order(tmp_path, file):
     assert named == ["a/1", "a/2", "b", "c"]
 
 
+def test_what_is_not_whole_yet_is_no_text(tmp_path, file):
+    for name in ("a.txt", "a.0123abcd.part.txt", "a.0123abcd.part", "b.part.txt", "deep/b.txt"):
+        file("word", name)
+    for given in (tmp_path, tmp_path / "**"):
+        named = [path.relative_to(tmp_path).as_posix() for path in module.paths_of(given)]
+        assert named == ["a.txt", "b.part.txt", "deep/b.txt"]
+    assert build_vocabulary(Corpus(tmp_path / "a.0123abcd.part.txt")).tokens == 1
+
+
 def test_a_name_that_looks_like_a_pattern(file):
     assert build_vocabulary(Corpus(file("a b", "text[1].txt"))).tokens == 2
 

@@ -240,15 +240,45 @@ def test_a_damaged_cache_is_made_anew(tmp_path, length):
     assert make.calls == 2
 
 
-def test_a_flipped_byte_in_a_cache_is_noticed(tmp_path):
-    make, cache = Maker(), _files.Cache(tmp_path)
-    cache.arrays("stage", {}, make)
+def flipped(data, place):
+    return data[: place // 8] + bytes([data[place // 8] ^ 1 << place % 8]) + data[place // 8 + 1 :]
+
+
+def test_no_flipped_bit_in_a_cache_is_taken_for_what_was_kept(tmp_path):
+    """Headers of the arrays and of the archive among them: checksums of zip are for its content."""
+    cache = _files.Cache(tmp_path)
+    kept = {
+        "x": np.arange(6.0),
+        "y": np.asfortranarray(np.eye(2, 3)),
+        "z": np.array(3),
+        "e": np.eye(0),
+    }
+    cache.arrays("stage", {}, lambda: kept)
     (file,) = tmp_path.iterdir()
-    data = bytearray(file.read_bytes())
-    data[1000] ^= 1
+    data = file.read_bytes()
+    for place in range(0, 8 * len(data), 7):
+        file.write_bytes(flipped(data, place))
+        found = cache.find("stage", {})
+        if found is not None:
+            assert list(found) == list(kept)
+            for name, array in kept.items():
+                np.testing.assert_array_equal(found[name], array, strict=True)
     file.write_bytes(data)
-    same(cache.arrays("stage", {}, make))
-    assert make.calls == 2
+    assert cache.find("stage", {}) is not None
+    data = flipped(data, data.index(b"'<f8'") * 8 + 8)  # big-endian
+    file.write_bytes(data)
+    assert cache.find("stage", {}) is None
+
+
+def test_an_entry_under_the_name_of_another_is_noticed(tmp_path):
+    make, cache = Maker(), _files.Cache(tmp_path)
+    cache.arrays("stage", {"a": 1}, make)
+    (first,) = tmp_path.iterdir()
+    cache.arrays("stage", {"a": 2}, make)
+    (second,) = set(tmp_path.iterdir()) - {first}
+    second.write_bytes(first.read_bytes())
+    assert cache.find("stage", {"a": 1}) is not None
+    assert cache.find("stage", {"a": 2}) is None
 
 
 def test_a_full_disk_leaves_the_cache_as_it_was(tmp_path, monkeypatch):

@@ -3,8 +3,9 @@
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,12 +76,12 @@ def _decoded(block: _blocks.Block, errors: str) -> list[str]:
     return words
 
 
-def check_words(words: Sequence[str], pattern: str, meaning: str) -> None:
+def check_words(words: Sequence[str], unfit: Callable[[str], Any], meaning: str) -> None:
     """Raise unless every word can be written, and read again as it is."""
-    search, text = re.compile(pattern, re.ASCII).search, "".join(words)
+    text = "".join(words)
     some = words if not all(words) or re.search(r"[\0\t\n\r ]", text) else ()  # others always fit
     for i, word in enumerate(some):
-        if not word or "\n" in word or search(word):
+        if not word or "\n" in word or unfit(word):
             expected = f"words in one line, not empty, {meaning}"
             fail(f"words[{i}]", repr(word), expected, "drop or mend it, or use another format")
     try:

@@ -4,7 +4,7 @@ PYTHON := $(VENV)/bin/python
 READY  := $(VENV)/ready
 PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo check test lint types test64 test32 clean
+.PHONY: demo check test lint types test64 test32 attack clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml
@@ -33,10 +33,10 @@ types: $(READY)
 
 # Most of the time is compilation, so what is compiled is kept on disk. And two processes with two
 # BLAS threads each would wait for one another on two cores.
-check test64 test32: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/jax
-check test64 test32: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS = 0
-check test64 test32: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES = -1
-check test64 test32: export OPENBLAS_NUM_THREADS = 1
+check test64 test32 attack: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/jax
+check test64 test32 attack: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS = 0
+check test64 test32 attack: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES = -1
+check test64 test32 attack: export OPENBLAS_NUM_THREADS = 1
 
 # In 64 bit, with every array annotation checked at run time; doctests of README and modules too.
 test64: $(READY)
@@ -47,6 +47,10 @@ test64: $(READY)
 # dtype runs here alone.
 test32: $(READY)
 	JAX_ENABLE_X64=0 $(PYTEST) tests
+
+# What tests do a few times, many times; figures go to results/tried and docs/tried.md. Every night.
+attack: $(READY)
+	$(PYTHON) -m tests.attack
 
 # What is made by these commands; results that are kept in the repository stay.
 clean:

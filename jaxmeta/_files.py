@@ -144,11 +144,13 @@ def intact(
 ) -> Iterator[None]:
     """Say so if a file is not what its format is, whatever the reader of the format raises.
 
-    Faults of the disk have a number and pass. Nothing else may raise within: checks of ours, too,
-    would be taken for those of the format.
+    Faults of the disk have a number and pass, and those of the machine. Checks of ours may not
+    stand within: they would be taken for those of the format.
     """
     try:
         yield
+    except (ImportError, MemoryError):
+        raise
     except Exception as error:
         # A place before the start of a file is what a wrong offset asks for.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):

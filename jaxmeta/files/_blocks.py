@@ -41,7 +41,7 @@ LONGEST = 1 << 22  # bytes of a line, or of a word
 DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
 MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # of the byte order, at the start of a text
 PACKED = (".gz", ".bz2", ".zip")
-HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d{1,18}) (\d{1,18})[ \r]*\n")
+HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d{1,18}) (\d{1,18}) *\r?\n")
 
 
 class Asked(NamedTuple):

@@ -64,8 +64,9 @@ def _words_in(path: Path, file: Any, header: "_Header") -> Iterator[Any]:
         fail(where, f"shape {shape}", "a vector, with a word for each row", "reshape them")
     step = max(1, _blocks.BLOCK // kind.itemsize)
     for start in range(0, shape[0], step):
+        items = _items(path, file, kind, min(step, shape[0] - start))
         with intact(path):  # not all bytes are text
-            some = _items(path, file, kind, min(step, shape[0] - start)).tolist()
+            some = items.tolist()
         yield from some
 
 

@@ -29,19 +29,13 @@ _ends_in_doubt = re.compile(rf"[\n\r]|\A[ \t]|[ \t]\Z|[ \t]{_NUMBER}\Z", re.ASCI
 def unfit(columns: int) -> Callable[[str], bool]:
     """Make a test for words that cannot be told from numbers, or from two lines made one.
 
-    Where a new line is lost, a word has a row of numbers inside, to the last of which another word
-    is joined.
+    Where a new line is lost, a word has as many numbers inside as a row, to the last of which
+    another word is joined.
     """
 
     def test(word: str) -> bool:
-        if _ends_in_doubt(word):
-            return True
-        row = 0
-        for field in re.split("[ \t]", word)[1:]:
-            if row >= columns - 1 and _begins(field):
-                return True
-            row = row + 1 if _is_number(field) else 0
-        return False
+        inside = map(_begins, re.split("[ \t]", word)[1:])
+        return bool(_ends_in_doubt(word)) or sum(map(bool, inside)) >= columns
 
     return test
 

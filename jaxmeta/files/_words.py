@@ -69,7 +69,7 @@ def _decoded(block: _blocks.Block, errors: str) -> list[str]:
         where = block.where(list(block.words).index(error.object))
         byte = f"byte {error.object[error.start]:#04x} at place {error.start}"
         do = "pass errors='backslashreplace' to keep it, or 'replace'"
-        fail(where, f"{byte} of word {error.object!r}", "UTF-8", do)
+        fail(where, f"{byte} of word {error.object[:40]!r}", "UTF-8", do)
     if "" in words:
         where = block.where(words.index(""))
         fail(where, "an empty word", "a word in every row", "remove that row")

@@ -270,6 +270,34 @@ def test_damaged_files(rejected, tmp_path, rng, kind, how):
     rejected(message, build_vocabulary, Corpus(damaged))
 
 
+CENTRAL, LOCAL = b"PK\x01\x02", b"PK\x03\x04"
+
+
+@pytest.mark.parametrize(
+    ("offset", "value"), [(8, 1), (10, 99), (42, 255)], ids=["encrypted", "method", "offset"]
+)
+def test_archives_that_cannot_be_unpacked(rejected, tmp_path, offset, value):
+    path = pack(tmp_path, ["a b c " * 50], ".zip")
+    data = bytearray(path.read_bytes())
+    for mark, place in ((CENTRAL, offset), (LOCAL, offset - 2)):
+        if place < 30:
+            data[data.index(mark) + place] = value
+    data[data.index(CENTRAL) + offset] = value
+    path.write_bytes(data)
+    rejected(r"texts\.ZIP.*: got data .*damaged: fetch it again", build_vocabulary, Corpus(path))
+
+
+def test_empty_documents_take_no_room(file):
+    """As many places as a window has, after each, would be 300 million."""
+    corpus = Corpus(file("\n" * 1_000_000 + "a b\n\na b"), lines_are_documents=True)
+    tokens = [each for *_, each in module.read_tokens(corpus, 300, "counts", None)]
+    assert sum(map(len, tokens)) == 4 + 2 * 300
+    many = Corpus(file("a\n" * 20_000), lines_are_documents=True)
+    sizes = [len(each) for *_, each in module.read_tokens(many, 300, "counts", None)]
+    assert sum(sizes) == 20_000 * 301 + 300
+    assert max(sizes) < module.PLACES + 302
+
+
 def test_wrong_vocabularies(rejected, file):
     corpus = Corpus(file("a b b c c c"))
     x, y = given_vocabulary(["a", "b"]), given_vocabulary(["c", "d"])

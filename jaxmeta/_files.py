@@ -31,6 +31,7 @@ __all__ = [
     "digest",
     "intact",
     "is_part",
+    "on_disk",
     "opened",
     "write_whole",
 ]
@@ -55,23 +56,24 @@ def write_whole(path: str | Path) -> Iterator[Path]:
     """Give a file to write to, which takes the place of `path` once nothing has gone wrong.
 
     Folders above it are made. What is written is on the disk before it takes that place; a link
-    leads to the file that is replaced, whose mode is kept; a device or a pipe is refused. If the
-    body raises, its file is removed and `path` is left alone. What writers that were killed have
-    left in the folder is removed.
+    leads to the file that is replaced, whose mode and owner are kept; a device or a pipe is
+    refused. If the body raises, its file is removed and `path` is left alone. What writers that
+    were killed have left in the folder is removed.
     """
     path = Path(path)
     target = Path(os.path.realpath(path))
     part = target.with_name(f"{target.stem}.{secrets.token_hex(4)}.part{path.suffix}")
     try:
-        mode = _mode_of(path, target)
+        before = _replaced(path, target)
         part.parent.mkdir(parents=True, exist_ok=True)
         _clear(part.parent)
-        with _held(part, 0o666 if mode is None else mode | 0o600):
+        with _held(part, 0o666 if before is None else 0o600):
             yield part
-            with part.open("rb+") as written:
-                os.fsync(written.fileno())
-            if mode is not None:
-                part.chmod(mode)
+            on_disk(part)
+            if before is not None:
+                with suppress(OSError, AttributeError):  # only root may give files away
+                    os.chown(part, before.st_uid, before.st_gid)
+                part.chmod(stat.S_IMODE(before.st_mode))
             part.replace(target)
     except OSError as error:
         # Writing names no file, opening and renaming the part; errors of other files are not ours.
@@ -86,16 +88,22 @@ def write_whole(path: str | Path) -> Iterator[Path]:
             part.unlink()
 
 
-def _mode_of(path: Path, target: Path) -> int | None:
-    """The mode of what is replaced, if it is there; only files are."""
+def on_disk(path: Path) -> None:
+    """Wait until what is written to a file is on the disk."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _replaced(path: Path, target: Path) -> os.stat_result | None:
+    """What is known of the file that is replaced, if there is one; nothing but a file is."""
     try:
-        found = target.stat().st_mode
+        found = target.stat()
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(found):
-        got = KINDS.get(stat.S_IFMT(found), "no file")
+    if not stat.S_ISREG(found.st_mode):
+        got = KINDS.get(stat.S_IFMT(found.st_mode), "no file")
         fail(str(path), got, "a file or a new name", "write to a file, and copy it there", OSError)
-    return stat.S_IMODE(found)
+    return found
 
 
 def _held(part: Path, mode: int) -> Any:

@@ -118,10 +118,21 @@ def test_the_mode_is_kept(tmp_path, mode):
     path.write_text("old")
     path.chmod(mode)
     with _files.write_whole(path) as part:
-        assert stat.S_IMODE(part.stat().st_mode) == mode | 0o600  # before anything is in it
+        assert stat.S_IMODE(part.stat().st_mode) == 0o600  # before anything is in it
         part.write_text("new")
     assert path.read_text() == "new"
     assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="for root alone")
+def test_the_owner_is_kept(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    os.chown(path, 65534, 65534)
+    path.chmod(0o600)
+    write(path, "new")
+    found = path.stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (65534, 65534, 0o600)
 
 
 @posix

@@ -24,7 +24,7 @@ from jaxtyping import Float
 
 from jaxmeta import _checks
 from jaxmeta._checks import fail
-from jaxmeta._files import write_whole
+from jaxmeta._files import on_disk, write_whole
 from jaxmeta.files import _blocks
 from jaxmeta.files._formats import FORMATS, format_of
 from jaxmeta.files._words import DuplicateWords, Kept, check_words
@@ -206,6 +206,7 @@ def write_rows(
             place = stack.enter_context(write_whole(listed))
             with _blocks.packed(Path(listed), place) as file:
                 file.write(text)
+            on_disk(place)  # so that there is little between the two files taking their names
         file = stack.enter_context(_blocks.packed(path, stack.enter_context(write_whole(path))))
         held = words if listed is None else None
         kind.write(file, _blocks.Given(held, (len(words), columns), dtype, blocks(), digest))

@@ -1,14 +1,11 @@
 """The formats of a matrix, `.npz`, `.npy` and `.safetensors`, with words inside or beside it."""
 
-import hashlib
 import itertools
 import json
 import math
-import os
-import re
 import warnings
 import zipfile
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,12 +15,11 @@ import numpy as np
 
 from jaxmeta._checks import fail
 from jaxmeta._files import Unpacked, intact
-from jaxmeta.files import _blocks, _safetensors, _tokenizer
+from jaxmeta.files import _blocks, _lists, _safetensors, _tokenizer
 
 __all__ = ["read_npy", "read_npz", "read_tensors", "write_npy", "write_npz", "write_tensors"]
 
 SHOWN = 6  # tensors in a message
-_TIE = "words_sha256"
 
 
 def read_npz(asked: _blocks.Asked) -> _blocks.Blocks:
@@ -83,30 +79,9 @@ def read_npy(asked: _blocks.Asked) -> _blocks.Blocks:
     """Read blocks of an array."""
     path = asked.path
     with path.open("rb") as file:
-        listed, size = _tied(file), path.stat().st_size
-        header = _header(path, file, size - len(_tie(listed)))
+        listed, size = _lists.tied(file), path.stat().st_size
+        header = _header(path, file, size - len(_lists.tie(listed)))
         yield from _array_blocks(asked, asked.words, header, file, file.tell(), listed)
-
-
-def _tie(listed: str) -> bytes:
-    """What ends a matrix whose words are in a list, so that no other list is taken for its own.
-
-    NumPy reads no further than the numbers.
-    """
-    return b"\nsha256 of the words %s\n" % listed.encode() if listed else b""
-
-
-def _tied(file: Any) -> str:
-    """Find the digest of the list that a matrix was written with; none if others wrote it."""
-    length = len(_tie("0" * 64))
-    start = max(file.seek(0, os.SEEK_END) - length, 0)
-    file.seek(start)
-    found = _TIED(file.read(length))
-    file.seek(0)
-    return found[1].decode() if found else ""
-
-
-_TIED = re.compile(_tie("0" * 64).replace(b"0" * 64, b"([0-9a-f]{64})")).fullmatch
 
 
 def read_tensors(asked: _blocks.Asked) -> _blocks.Blocks:
@@ -123,7 +98,7 @@ def read_tensors(asked: _blocks.Asked) -> _blocks.Blocks:
                 words = json.loads(metadata["words"])
                 if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
                     raise TypeError(f"{type(words).__name__} that is no list of text")
-        elif words is None and not _list_beside(path).is_file():
+        elif words is None and not _lists.beside(path).is_file():
             beside = path.with_name(_tokenizer.NAME)
             words = beside if beside.is_file() else None
         file.seek(tensor.start)
@@ -132,7 +107,7 @@ def read_tensors(asked: _blocks.Asked) -> _blocks.Blocks:
         else:
             numbers = _Numbers(np.dtype(_blocks.DTYPES[tensor.kind]).newbyteorder("<"))
         take = partial(_read_rows, path, file, numbers, tensor.shape)
-        listed = metadata.get(_TIE, "")
+        listed = metadata.get(_lists.NAME, "")
         yield from _by_rows(asked, words, tensor.shape, numbers, take, tensor.start, listed)
 
 
@@ -273,7 +248,7 @@ def _by_rows(
     step, stop = max(1, _blocks.BLOCK // size), min(rows, asked.limit)
     expected, do = f"{rows}, one for each row", "words and rows must go together: save both again"
     decode = partial(numbers.decode, columns)
-    with closing(_listed(path, words, rows, digest)) as listed:
+    with closing(_lists.listed(path, words, rows, digest)) as listed:
         for i in range(0, stop, step):
             j = min(i + step, stop)
             some = list(itertools.islice(listed, j - i))
@@ -292,40 +267,6 @@ def _by_rows(
             fail(str(path), f"{rows + more} words", expected, do)
 
 
-def _list_beside(path: Path) -> Path:
-    return path.with_suffix(".words.txt")
-
-
-def _listed(path: Path, words: Any, rows: int, digest: str) -> Generator[Any, None, None]:
-    """Take words from a list, or from the file that is given or stands beside another."""
-    if words is not None and not isinstance(words, str | Path):
-        yield from words
-        return
-    place = _list_beside(path) if words is None else Path(words)
-    if not place.is_file():
-        do = f"pass words=, a list, a file with one word on each line, or a {_tokenizer.NAME}"
-        fail(str(path), f"no word list {place}", "one beside it", do)
-    if place.suffix.lower() == ".json":
-        yield from _tokenizer.tokens_of(place, rows, path)
-        return
-    if digest:
-        with _blocks.unpacked(place) as (file, _):
-            found = hashlib.sha256()
-            while some := file.read(_blocks.BLOCK):
-                found.update(some)
-        if found.hexdigest() != digest:
-            do = (
-                "write both again; if the words are right all the same, pass them as words=, a list"
-            )
-            fail(str(place), "other words", f"those that {path} was written with", do)
-    with _blocks.unpacked(place) as (file, _):
-        mark = _blocks.MARK.encode()
-        for block in _blocks.line_blocks(place, file):
-            lines = block[:-1].removeprefix(mark).split(b"\n")
-            yield from (line.removesuffix(b"\r") for line in lines)
-            mark = b""
-
-
 def write_npz(file: Any, given: _blocks.Given) -> None:
     """Write an archive with arrays `words` and `vectors`."""
     with zipfile.ZipFile(file, "w") as archive:
@@ -342,7 +283,7 @@ def write_npy(file: Any, given: _blocks.Given) -> None:
     header = {"descr": descr, "fortran_order": False, "shape": given.shape}
     np.lib.format.write_array_header_1_0(file, header)
     _write_rows(file, given)
-    file.write(_tie(given.listed))
+    file.write(_lists.tie(given.listed))
 
 
 def write_tensors(file: Any, given: _blocks.Given) -> None:
@@ -352,7 +293,7 @@ def write_tensors(file: Any, given: _blocks.Given) -> None:
     if given.words is not None:
         metadata["words"] = json.dumps(given.words, ensure_ascii=False)
     else:
-        metadata[_TIE] = given.listed
+        metadata[_lists.NAME] = given.listed
     _safetensors.write_header(file, {"vectors": (name, given.shape)}, metadata)
     _write_rows(file, given)
 

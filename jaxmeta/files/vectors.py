@@ -11,7 +11,6 @@ end in a space and a number. What is written reads back exactly.
 
 import codecs
 import collections
-import hashlib
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,8 +23,8 @@ from jaxtyping import Float
 
 from jaxmeta import _checks
 from jaxmeta._checks import fail
-from jaxmeta._files import on_disk, write_whole
-from jaxmeta.files import _blocks
+from jaxmeta._files import write_whole
+from jaxmeta.files import _blocks, _lists
 from jaxmeta.files._formats import FORMATS, format_of
 from jaxmeta.files._words import DuplicateWords, Kept, check_words
 from jaxmeta.progress import Progress, silent
@@ -195,18 +194,11 @@ def write_rows(
 
     with ExitStack() as stack:
         if name == "npy" and listed is None:
-            listed = path.with_suffix(".words.txt")
+            listed = _lists.beside(path)
         digest = ""
         if listed is not None:
-            if words[0].startswith(_blocks.MARK):
-                do = "put another word first, or drop it"
-                fail("words[0]", repr(words[0]), "no mark of the byte order in a list", do)
-            text = "".join(f"{word}\n" for word in words).encode()
-            digest = hashlib.sha256(text).hexdigest()
-            place = stack.enter_context(write_whole(listed))
-            with _blocks.packed(Path(listed), place) as file:
-                file.write(text)
-            on_disk(place)  # so that there is little between the two files taking their names
+            part = stack.enter_context(write_whole(listed))
+            digest = _lists.write(Path(listed), part, words)
         file = stack.enter_context(_blocks.packed(path, stack.enter_context(write_whole(path))))
         held = words if listed is None else None
         kind.write(file, _blocks.Given(held, (len(words), columns), dtype, blocks(), digest))

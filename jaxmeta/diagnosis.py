@@ -332,6 +332,7 @@ def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Arr
     """
     whole = concatenate(sources, weights)
     n, eps = whole.shape[0], jnp.finfo(whole.dtype).eps
+    others = float(max(n - 1, 1))  # the square of an integer may be too large for one of JAX
     b = unit_rows(whole)
     centre = jnp.mean(b, axis=0, keepdims=True)
     d = b - centre
@@ -342,12 +343,12 @@ def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Arr
 
     # Columns of this, added up over a source, are the covariance of its part with the whole.
     products = s * (2 * matmul(centre.T, centre) + s)
-    pairs = jnp.sum(per_source(products), axis=1) * (n / max(n - 1, 1))
+    pairs = jnp.sum(per_source(products), axis=1) * (n / others)
     # The pairs u = v, as deviations from the mean over all pairs.
     own = per_source(b**2) - per_source(centre**2)
-    same = jnp.mean(own * jnp.sum(own, axis=0, keepdims=True), axis=1) / max(n - 1, 1)
+    same = jnp.mean(own * jnp.sum(own, axis=0, keepdims=True), axis=1) / others
     means = jnp.mean(own, axis=1)
-    covariance = pairs - same - means * jnp.sum(means) / max(n - 1, 1) ** 2
+    covariance = pairs - same - means * jnp.sum(means) / others**2
     variance = jnp.sum(covariance)
     varies = variance > 16 * eps * jnp.sum(jnp.abs(pairs) + jnp.abs(same)) + (64 * eps) ** 2
     return jnp.where(varies, covariance / jnp.where(varies, variance, 1), jnp.nan)

@@ -47,7 +47,7 @@ def noise_std(first_half: Any, second_half: Any) -> Float[Array, ""]:
     return norm(entries) / (2 * count**0.5)
 
 
-def difference(first: Any, second: Any) -> tuple[Float[Array, " _"], int]:
+def difference(first: Any, second: Any) -> tuple[Float[Array, " _"], float]:
     """The stored entries of the difference of two halves, and the number of all entries."""
     both, sparse = "first_half and second_half", _checks.is_sparse(first)
     if sparse != _checks.is_sparse(second):
@@ -59,7 +59,7 @@ def difference(first: Any, second: Any) -> tuple[Float[Array, " _"], int]:
     if first.shape != second.shape:
         got = f"shapes {first.shape} and {second.shape}"
         _checks.fail(both, got, "the same", "count both halves over one vocabulary")
-    count = first.shape[0] * first.shape[1]
+    count = float(first.shape[0] * first.shape[1])  # more than an integer of JAX may hold
     if not sparse:
         return jnp.ravel(first - second), count
     stored = (first - second).data

@@ -109,7 +109,7 @@ TABLE = {
     ),
     "rotation_invariant_rectangular": Row(
         lambda values, sigma: jaxmeta.shrinkage.rotation_invariant_rectangular(
-            values, sigma=sigma, n=WORDS, m=9
+            values, sigma=sigma, n=WORDS, m=WORDS + 2
         ),
         lambda rng: (descending(rng, WORDS), rng.uniform(0.2, 0.3)),
         {

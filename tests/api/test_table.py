@@ -17,14 +17,11 @@ import jaxmeta
 
 pytestmark = pytest.mark.one_leg
 
-TABLE = {
-    name: row
-    for module in (
-        test_promises_noise, test_promises_plans, test_promises_rooms, test_promises_similarity,
-        test_promises_spectra, test_promises_weights,
-    )
-    for name, row in module.TABLE.items()
-}  # fmt: skip
+MODULES = (
+    test_promises_noise, test_promises_plans, test_promises_rooms, test_promises_similarity,
+    test_promises_spectra, test_promises_weights,
+)  # fmt: skip
+TABLE = {name: row for module in MODULES for name, row in module.TABLE.items()}
 # These look at values, read files, draw or loop on the host, so they cannot be traced.
 HOST_MODULES = (
     "jaxmeta.adapters", "jaxmeta.diagnosis", "jaxmeta.eigen", "jaxmeta.evaluate", "jaxmeta.files",

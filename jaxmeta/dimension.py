@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, Key
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import matmul, safe_ratio, safe_sqrt
+from jaxmeta.linalg import matmul, safe_ratio, safe_sqrt, svd
 from jaxmeta.noise import spiked_overlap, spiked_strengths, usvt
 from jaxmeta.pip import loss_changes
 from jaxmeta.shrinkage import ideal_strengths, rie_strengths
@@ -153,7 +153,7 @@ def simulate_curve(
         dense = r * depth >= n
         z = jax.random.normal(key, (n, n), dtype) if dense else _blocks(key, r, n, depth, dtype)
         y = (jnp.asarray(sigma, dtype) * z).at[jnp.arange(r), jnp.arange(r)].add(ideal)
-        u, values, _ = jnp.linalg.svd(y, full_matrices=False)
+        u, values, _ = svd(y, full_matrices=False)
         t = matmul((u[:r, :r] ** 2).T, strength)
         return jnp.sum(strength**2) + loss_changes(values[:r], t, alpha)
 

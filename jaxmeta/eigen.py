@@ -20,7 +20,7 @@ from jax import lax
 from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
-from jaxmeta.linalg import matmul, outside
+from jaxmeta.linalg import eigh, matmul, outside
 from jaxmeta.progress import Progress, silent
 
 __all__ = [
@@ -318,7 +318,7 @@ def _ritz(krylov: _Krylov) -> _Ritz:
 def _diagonalised(projected: Array, coupling: Array, locked: int, filled: int) -> _Ritz:
     own = slice(locked, filled)
     upper = jnp.triu(projected[own, own])
-    values, rotation = jnp.linalg.eigh(upper + jnp.triu(upper, 1).T)
+    values, rotation = eigh(upper + jnp.triu(upper, 1).T)
     order = jnp.argsort(-jnp.abs(values))
     values, rotation = values[order], rotation[:, order]
     residuals = jnp.linalg.norm(matmul(coupling, rotation[-BLOCK:]), axis=0)
@@ -356,7 +356,7 @@ def _dense(multiply: Multiply, n: int, rank: int, dtype: Any, products: int = 0)
 @jax.jit(static_argnums=1)
 def _all(matrix: Array, rank: int) -> tuple[Array, Array]:
     """All eigenvalues, ascending, and vectors of the leading ones."""
-    values, vectors = jnp.linalg.eigh(matrix)
+    values, vectors = eigh(matrix)
     return values, vectors[:, jnp.argsort(-jnp.abs(values))[:rank]]
 
 

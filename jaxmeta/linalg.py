@@ -5,7 +5,9 @@ All products run at the highest precision of the device; all functions work unde
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +20,7 @@ __all__ = [
     "axis_lengths",
     "column_norms",
     "distance_to_boundary",
+    "eigh",
     "fix_signs",
     "leading_bits",
     "matmul",
@@ -31,6 +34,7 @@ __all__ = [
     "row_norms",
     "safe_ratio",
     "safe_sqrt",
+    "svd",
     "unit",
 ]
 
@@ -38,8 +42,11 @@ matmul = partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 
 def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    r"""$\sqrt{\max(x, 0)}$ with gradient 0, not infinity, where it vanishes. NaN stays NaN."""
-    vanishes = x <= 0
+    r"""$\sqrt{\max(x, 0)}$ with gradient 0, not infinity, where it vanishes. NaN stays NaN.
+
+    Rounding may leave a little less than 0, but not minus infinity, which gives NaN.
+    """
+    vanishes = (x <= 0) & (x != -jnp.inf)
     return jnp.where(vanishes, 0, jnp.sqrt(jnp.where(vanishes, 1, x)))
 
 
@@ -84,6 +91,22 @@ def power_of_two(x: Float[Array, "..."]) -> Float[Array, "..."]:
     regular = jnp.isfinite(x) & (x > 0)
     exponent = jnp.minimum(exponent - 1, jnp.finfo(x.dtype).maxexp - 2)
     return jnp.ldexp(jnp.ones_like(x), jnp.where(regular, exponent, 0))
+
+
+def svd(x: Float[Array, "n m"], **settings: bool) -> Any:
+    """`jnp.linalg.svd`, or NaN at once if `x` is not finite: of infinity LAPACK's never ends."""
+    return _or_nan(partial(jnp.linalg.svd, **settings), x)
+
+
+def eigh(x: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+    """`jnp.linalg.eigh`, or NaN at once, and nowhere anything else, if `x` is not finite."""
+    return _or_nan(jnp.linalg.eigh, x)
+
+
+def _or_nan(decompose: Callable[[Array], Any], x: Array) -> Any:
+    finite = jnp.all(jnp.isfinite(x))
+    found = decompose(jnp.where(finite, x, 0))
+    return jax.tree.map(lambda part: jnp.where(finite, part, jnp.nan), found)
 
 
 @jax.jit
@@ -135,7 +158,7 @@ def procrustes(f: Float[Array, "n m"], e: Float[Array, "n k"]) -> Float[Array, "
 @jax.custom_jvp
 def _polar(a: Float[Array, "m k"]) -> Float[Array, "m k"]:
     """The orthogonal factor U V' of a = U S V'."""
-    u, _, vt = jnp.linalg.svd(a, full_matrices=False)
+    u, _, vt = svd(a, full_matrices=False)
     return matmul(u, vt)
 
 
@@ -143,7 +166,7 @@ def _polar(a: Float[Array, "m k"]) -> Float[Array, "m k"]:
 def _polar_jvp(primals, tangents):
     # Unlike U and V, their product is smooth at repeated singular values: only sums divide here.
     (a,), (da,) = primals, tangents
-    u, s, vt = jnp.linalg.svd(a, full_matrices=False)
+    u, s, vt = svd(a, full_matrices=False)
     inner = matmul(matmul(u.T, da), vt.T)
     turn = safe_ratio(inner - inner.T, s[:, None] + s[None, :])
     inverse = safe_ratio(jnp.ones_like(s), s)
@@ -165,7 +188,7 @@ def principal_sines(x: Float[Array, "n k"], y: Float[Array, "n m"]) -> Float[Arr
     left = residual(x, y, matmul(y.T, x))
     # y is orthonormal only up to rounding: what that leaves inside span(y) goes in a second pass.
     left = left - matmul(y, matmul(y.T, left))
-    return jnp.linalg.svd(left, compute_uv=False)
+    return svd(left, compute_uv=False)
 
 
 def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
@@ -178,7 +201,7 @@ def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def right_axes(x: Float[Array, "n m"], k: int) -> Float[Array, "m k"]:
     """The k leading right singular vectors v of x, with the signs for which x v has its own."""
-    _, _, vt = jnp.linalg.svd(jnp.linalg.qr(x, mode="r"))
+    _, _, vt = svd(jnp.linalg.qr(x, mode="r"))
     v = vt[:k].T
     image = matmul(x, v)
     flipped = jnp.any(fix_signs(image) != image, axis=0, keepdims=True)

@@ -30,6 +30,7 @@ from jaxmeta.linalg import (
     residual,
     safe_ratio,
     safe_sqrt,
+    svd,
     unit,
 )
 
@@ -175,12 +176,12 @@ def procrustes_distance(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float
 def _best_rotation(f: Float[Array, "n k"], e: Float[Array, "n k"]) -> tuple[Array, Array]:
     """The rotation that brings `f` closest to `e`, and digits of it beyond its precision."""
     eps = jnp.finfo(e.dtype).eps
-    u, s, vt = jnp.linalg.svd(matmul(f.T, e))
+    u, s, vt = svd(matmul(f.T, e))
     # Small singular values of a product, and their axes, are rounding. The same is done again for
     # what f and e have along these axes alone; the others stay as they are.
     weak = (s <= eps**0.5 * s[0]).astype(s.dtype)
     tail = matmul(matmul(f, u * weak[None, :]).T, matmul(e, vt.T * weak[None, :]))
-    tail_u, _, tail_vt = jnp.linalg.svd(unit(tail) + jnp.diag(2 - 2 * weak))
+    tail_u, _, tail_vt = svd(unit(tail) + jnp.diag(2 - 2 * weak))
     u, vt = matmul(u, tail_u), matmul(tail_vt, vt)
     q = matmul(u, vt)
     # A Newton-Schulz step: q is a rotation up to rounding.

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from jaxmeta import _checks
 from jaxmeta._types import Scalar
 from jaxmeta.eigen import iterates, leading_eigenpairs, multiply_by
-from jaxmeta.linalg import fix_signs, norm
+from jaxmeta.linalg import eigh, fix_signs, norm, svd
 
 __all__ = [
     "Spectrum",
@@ -76,9 +76,9 @@ def decompose(
 @jax.jit(static_argnames=("rank", "symmetric"))
 def _decompose(signal: Array, rank: int, symmetric: bool) -> Spectrum:
     if not symmetric:
-        vectors, values, _ = jnp.linalg.svd(signal, full_matrices=False)
+        vectors, values, _ = svd(signal, full_matrices=False)
         return Spectrum(fix_signs(vectors[:, :rank]), values[:rank])
-    eigenvalues, vectors = jnp.linalg.eigh(signal)
+    eigenvalues, vectors = eigh(signal)
     order = jnp.argsort(-jnp.abs(eigenvalues))[:rank]
     found = Spectrum(fix_signs(vectors[:, order]), jnp.abs(eigenvalues)[order])
     tolerance = signal.shape[0] * jnp.finfo(signal.dtype).eps * norm(signal)
@@ -115,7 +115,7 @@ def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
     """
     _checks.array("embedding", embedding, 2)
     _checks.scalar("alpha", alpha)
-    vectors, strengths, _ = jnp.linalg.svd(embedding, full_matrices=False)
+    vectors, strengths, _ = svd(embedding, full_matrices=False)
     alpha = jnp.asarray(alpha, strengths.dtype)
     values = power(strengths, jnp.where(alpha == 0, jnp.nan, 1 / alpha))
     return Spectrum(fix_signs(vectors), values)

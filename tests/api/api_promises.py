@@ -189,6 +189,16 @@ def nan_in_gives_nan_out(case, make):
             assert all(np.isnan(x) for x in case.row.totals(out)), where
 
 
+def infinity_in_ends_and_shows(case):
+    """Of a matrix with infinity in it, LAPACK's singular values never end."""
+    leaves, structure = jax.tree.flatten(case.arguments)
+    for i, leaf in enumerate(leaves):
+        if leaf.ndim == 2 and leaf.shape[0] == WORDS:
+            given = [*leaves[:i], leaf.at[WORDS // 2, 0].set(jnp.inf), *leaves[i + 1 :]]
+            out = case.compiled(*structure.unflatten(given))[0]
+            assert not all(np.isfinite(x).all() for x in floats(out)), f"{i} of {structure}"
+
+
 def gradients_are_finite(case, make):
     arguments = cast(make(generator()))
     # At corners rounding decides which way is up: all that moves there moves alike.
@@ -263,6 +273,9 @@ def promises_of(table):
             return
         with subtests.test("new_values_compile_nothing"):
             new_values_compile_nothing(case, compilations)
+        if not case.row.discrete:
+            with subtests.test("infinity_in_ends_and_shows"):
+                infinity_in_ends_and_shows(case)
         for corner, make in case.corners.items() if not case.row.discrete else ():
             with subtests.test("nan_in_gives_nan_out", corner=corner):
                 nan_in_gives_nan_out(case, make)

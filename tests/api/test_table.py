@@ -35,10 +35,11 @@ HOST_ONLY = {
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {
     "axis_lengths", "centred_gram", "check_k", "check_needs", "check_spectrum", "check_widths",
-    "column_norms", "difference", "distance_to_boundary", "fix_signs", "known", "leading_bits",
+    "column_norms", "difference", "distance_to_boundary", "eigh", "fix_signs", "known",
+    "leading_bits",
     "loss_changes", "mean_of", "needs", "norm", "outside", "pairs_of", "power", "power_of_two",
     "raw_gram", "reduced", "residual", "rotations_between", "row_norms", "safe_ratio", "safe_sqrt",
-    "split_columns", "unit",
+    "split_columns", "svd", "unit",
 }  # fmt: skip
 OF_FUNCTIONS = {"gradient_weights"}  # takes a function first: see test_optimise
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from jaxmeta import _checks
 from jaxmeta._types import Present, Sources, Weights
-from jaxmeta.linalg import matmul, procrustes, right_axes, safe_ratio
+from jaxmeta.linalg import common_unit, matmul, procrustes, right_axes, safe_ratio
 
 __all__ = [
     "OneToN",
@@ -140,9 +140,9 @@ def rotated_average(
     """
     _checks.integer("steps", steps, least=1)
     sources = known(sources, present)
-    rotations, change = rotations_between(
-        [[matmul(e.T, f) for f in sources] for e in sources], steps
-    )
+    unit = common_unit(*sources)
+    units = [source / unit for source in sources]
+    rotations, change = rotations_between([[matmul(e.T, f) for f in units] for e in units], steps)
     images = tuple(map(matmul, sources, rotations))
     return RotatedAverage(average(images, present=present), rotations, change)
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, Key
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import matmul, safe_ratio, safe_sqrt, svd
+from jaxmeta.linalg import common_unit, matmul, safe_ratio, safe_sqrt, svd
 from jaxmeta.noise import spiked_overlap, spiked_strengths, usvt
 from jaxmeta.pip import loss_changes
 from jaxmeta.shrinkage import ideal_strengths, rie_strengths
@@ -55,7 +55,9 @@ def best_dimension(
     r"""The $k \ge 1$ with the smallest PIP loss predicted from strengths (see `jaxmeta.noise`)."""
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
-    return 1 + jnp.argmin(loss_changes(values, strengths, alpha))
+    b = power(values, 2 * alpha)
+    unit = common_unit(b, strengths)
+    return 1 + jnp.argmin(loss_changes(b / unit, strengths / unit))
 
 
 @checked(_checks.noisy_descending, static=("n",))
@@ -94,8 +96,10 @@ def paper_curve(
 ) -> Float[Array, " r"]:
     """PIP loss against $k$ by the paper's recipe (its Figures 2 to 4), in closed form."""
     ideal, lifted, strengths = _recipe(values, sigma, n, alpha)
-    total = jnp.sum(power(ideal, 4 * alpha))
-    return predicted_curve(lifted, strengths, alpha=alpha, total=total)
+    a, b = power(ideal, 2 * alpha), power(lifted, 2 * alpha)
+    unit = common_unit(a, b)
+    changes = loss_changes(b / unit, strengths / unit)
+    return unit * safe_sqrt(jnp.sum((a / unit) ** 2) + changes)
 
 
 def _recipe(values: Array, sigma: Any, n: int, alpha: Any) -> tuple[Array, Array, Array]:
@@ -103,7 +107,7 @@ def _recipe(values: Array, sigma: Any, n: int, alpha: Any) -> tuple[Array, Array
     ideal = usvt(values, sigma=sigma, n=n)
     scale = jnp.asarray(sigma, values.dtype) * n**0.5
     above = ideal > scale
-    lifted = jnp.where(above, ideal + scale**2 / jnp.where(above, ideal, 1), 2 * scale)
+    lifted = jnp.where(above, ideal + scale * safe_ratio(scale, ideal), 2 * scale)
     return ideal, lifted, power(ideal, 2 * alpha) * spiked_overlap(ideal, sigma=sigma, n=n)
 
 
@@ -119,7 +123,9 @@ def predicted_curve(
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
     _checks.scalar("total", total)
-    return safe_sqrt(jnp.asarray(total, values.dtype) + loss_changes(values, strengths, alpha))
+    total, b = jnp.asarray(total, values.dtype), power(values, 2 * alpha)
+    unit = common_unit(safe_sqrt(total), b, strengths)
+    return unit * safe_sqrt(total / unit / unit + loss_changes(b / unit, strengths / unit))
 
 
 def _check_simulation(ideal_values: Any, *, sigma: Any, n: int, alpha: Any, **_: Any) -> None:
@@ -148,6 +154,9 @@ def simulate_curve(
     _checks.integer("depth", depth, least=1)
     ideal, r, dtype = ideal_values, ideal_values.shape[0], ideal_values.dtype
     strength = power(ideal, 2 * alpha)
+    # No value is above the sum of the largest ideal one and the edge of the noise, by much.
+    unit = common_unit(strength, power(jnp.asarray(sigma, dtype) * n**0.5, 2 * alpha))
+    strength = strength / unit
 
     def squared_loss(key):
         dense = r * depth >= n
@@ -155,13 +164,13 @@ def simulate_curve(
         y = (jnp.asarray(sigma, dtype) * z).at[jnp.arange(r), jnp.arange(r)].add(ideal)
         u, values, _ = svd(y, full_matrices=False)
         t = matmul((u[:r, :r] ** 2).T, strength)
-        return jnp.sum(strength**2) + loss_changes(values[:r], t, alpha)
+        return jnp.sum(strength**2) + loss_changes(power(values[:r], 2 * alpha) / unit, t)
 
     squares = lax.map(squared_loss, jax.random.split(key, draws))
     mean = safe_sqrt(jnp.mean(squares, axis=0))
     spread = jnp.std(squares, axis=0, ddof=1) / draws**0.5
     # The error of a square root is that of the square over twice the root.
-    return SimulatedCurve(mean, safe_ratio(spread, 2 * mean))
+    return SimulatedCurve(unit * mean, unit * safe_ratio(spread, 2 * mean))
 
 
 def _blocks(key: Array, r: int, n: int, depth: int, dtype) -> Array:

@@ -20,7 +20,7 @@ from jax import lax
 from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
-from jaxmeta.linalg import eigh, matmul, outside
+from jaxmeta.linalg import column_norms, eigh, matmul, outside
 from jaxmeta.progress import Progress, silent
 
 __all__ = [
@@ -285,7 +285,7 @@ def _absorb(basis, projected, block, image, filled):
     following, rest = jnp.linalg.qr(following - matmul(basis.T, again))
     inside, coupling = inside + matmul(again, coupling), matmul(rest, coupling)
     projected = lax.dynamic_update_slice(projected, inside, (0, filled))
-    rounding = 10 * jnp.finfo(image.dtype).eps * jnp.linalg.norm(image, axis=0)
+    rounding = 10 * jnp.finfo(image.dtype).eps * column_norms(image)
     return basis, projected, following, coupling, jnp.abs(jnp.diag(coupling)) <= rounding
 
 
@@ -321,7 +321,7 @@ def _diagonalised(projected: Array, coupling: Array, locked: int, filled: int) -
     values, rotation = eigh(upper + jnp.triu(upper, 1).T)
     order = jnp.argsort(-jnp.abs(values))
     values, rotation = values[order], rotation[:, order]
-    residuals = jnp.linalg.norm(matmul(coupling, rotation[-BLOCK:]), axis=0)
+    residuals = column_norms(matmul(coupling, rotation[-BLOCK:]))
     shares = jnp.sum(rotation[:BLOCK] ** 2, axis=0) / BLOCK
     return _Ritz(values, residuals, shares, rotation)
 
@@ -372,7 +372,7 @@ def _measured(multiply: Multiply, vectors: Array, density: Density, products: in
 def _rayleigh(vectors: Array, images: list[Array]) -> tuple[Array, Array, Array]:
     image = jnp.concatenate(images, axis=1)
     values = jnp.sum(vectors * image, axis=0)
-    residuals = jnp.linalg.norm(image - vectors * values[None, :], axis=0)
+    residuals = column_norms(image - vectors * values[None, :])
     residuals = residuals / jnp.where(values == 0, 1, jnp.abs(values))
     order = jnp.argsort(-jnp.abs(values))
     return values[order], vectors[:, order], residuals[order]

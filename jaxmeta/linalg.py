@@ -5,9 +5,7 @@ All products run at the highest precision of the device; all functions work unde
 """
 
 import math
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import partial, reduce
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +17,7 @@ from jaxmeta import _checks
 __all__ = [
     "axis_lengths",
     "column_norms",
+    "common_unit",
     "distance_to_boundary",
     "eigh",
     "fix_signs",
@@ -34,6 +33,7 @@ __all__ = [
     "row_norms",
     "safe_ratio",
     "safe_sqrt",
+    "singular_values",
     "svd",
     "unit",
 ]
@@ -52,12 +52,14 @@ def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 def safe_ratio(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
     """The quotient a / b, with 0 where b is 0 (and NaN where a is NaN); finite derivatives."""
-    return jnp.where(b == 0, 0 * a, a / jnp.where(b == 0, 1, b))
+    # Its derivative has the square of b: in its own unit that is neither 0 nor infinite.
+    unit = power_of_two(jnp.abs(b))
+    return jnp.where(b == 0, 0 * a, (a / unit) / jnp.where(b == 0, 1, b / unit))
 
 
 def norm(x: Float[Array, "..."]) -> Float[Array, ""]:
     r"""Euclidean (Frobenius) norm of all entries: no overflow, and gradient 0 at 0."""
-    scale = power_of_two(jnp.max(jnp.abs(x)))
+    scale = common_unit(x)
     return scale * safe_sqrt(jnp.sum((x / scale) ** 2))
 
 
@@ -73,6 +75,7 @@ def column_norms(x: Float[Array, "n k"]) -> Float[Array, " k"]:
 
 def unit(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """An array over its norm; zeros stay zeros."""
+    x = x / common_unit(x)
     size = norm(x)
     return x / jnp.where(size == 0, 1, size)
 
@@ -84,29 +87,51 @@ def outside(basis: Float[Array, "n k"], x: Float[Array, "n m"]) -> Float[Array, 
 
 def power_of_two(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """The power of two in (x / 2, x], or 1 for x = 0: dividing by it rounds nothing. A constant."""
-    x = lax.stop_gradient(x)
-    _, exponent = jnp.frexp(x)
+    limits = jnp.finfo(x.dtype)
+    bits = lax.bitcast_convert_type(lax.stop_gradient(x), f"uint{limits.bits}")
+    # The bits of the exponent alone, of a number that is not negative.
+    power = lax.bitcast_convert_type(bits >> limits.nmant << limits.nmant, x.dtype)
     # 0, NaN and infinity have no such power: leave them alone, they show in what is scaled. The
     # largest power has no normal reciprocal: take the one before.
-    regular = jnp.isfinite(x) & (x > 0)
-    exponent = jnp.minimum(exponent - 1, jnp.finfo(x.dtype).maxexp - 2)
-    return jnp.ldexp(jnp.ones_like(x), jnp.where(regular, exponent, 0))
+    power = jnp.minimum(power, 2.0 ** (limits.maxexp - 2))
+    return jnp.where((x > 0) & (x < jnp.inf) & (power > 0), power, 1)
 
 
-def svd(x: Float[Array, "n m"], **settings: bool) -> Any:
+def common_unit(*arrays: Float[Array, "..."]) -> Float[Array, ""]:
+    """The power of two in the largest magnitude of all entries; see `power_of_two`."""
+    return power_of_two(reduce(jnp.maximum, (jnp.max(jnp.abs(x)) for x in arrays)))
+
+
+def svd(x: Float[Array, "n m"], *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
     """`jnp.linalg.svd`, or NaN at once if `x` is not finite: of infinity LAPACK's never ends."""
-    return _or_nan(partial(jnp.linalg.svd, **settings), x)
+    x, unit, finite = _for_lapack(x)
+    u, s, vt = jnp.linalg.svd(x, full_matrices=full_matrices)
+    u, s, vt = (jnp.where(finite, part, jnp.nan) for part in (u, unit * s, vt))
+    return u, s, vt
+
+
+def singular_values(x: Float[Array, "n m"]) -> Float[Array, " _"]:
+    """The singular values alone, as `svd` has them."""
+    x, unit, finite = _for_lapack(x)
+    return jnp.where(finite, unit * jnp.linalg.svd(x, compute_uv=False), jnp.nan)
 
 
 def eigh(x: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
     """`jnp.linalg.eigh`, or NaN at once, and nowhere anything else, if `x` is not finite."""
-    return _or_nan(jnp.linalg.eigh, x)
+    x, unit, finite = _for_lapack(x)
+    values, vectors = jnp.linalg.eigh(x)
+    return jnp.where(finite, unit * values, jnp.nan), jnp.where(finite, vectors, jnp.nan)
 
 
-def _or_nan(decompose: Callable[[Array], Any], x: Array) -> Any:
+def _for_lapack(x: Array) -> tuple[Array, Array, Array]:
+    """A finite matrix in a unit that is a power of two, that unit, and whether all is finite.
+
+    LAPACK's own unit for what is very small or large is no power of two, so that results would not
+    be the same at any scale.
+    """
     finite = jnp.all(jnp.isfinite(x))
-    found = decompose(jnp.where(finite, x, 0))
-    return jax.tree.map(lambda part: jnp.where(finite, part, jnp.nan), found)
+    unit = common_unit(x)
+    return jnp.where(finite, x / unit, 0), unit, finite
 
 
 @jax.jit
@@ -152,7 +177,7 @@ def procrustes(f: Float[Array, "n m"], e: Float[Array, "n k"]) -> Float[Array, "
     returned. Cost: $O(nkm)$ plus one SVD of an $m \times k$ matrix. Reference: `schonemann66`.
     """
     _checks.matrices(f=f, e=e)
-    return _polar(matmul(f.T, e))
+    return _polar(matmul((f / common_unit(f)).T, e / common_unit(e)))
 
 
 @jax.custom_jvp
@@ -188,7 +213,7 @@ def principal_sines(x: Float[Array, "n k"], y: Float[Array, "n m"]) -> Float[Arr
     left = residual(x, y, matmul(y.T, x))
     # y is orthonormal only up to rounding: what that leaves inside span(y) goes in a second pass.
     left = left - matmul(y, matmul(y.T, left))
-    return svd(left, compute_uv=False)
+    return singular_values(left)
 
 
 def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
@@ -201,6 +226,7 @@ def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def right_axes(x: Float[Array, "n m"], k: int) -> Float[Array, "m k"]:
     """The k leading right singular vectors v of x, with the signs for which x v has its own."""
+    x = x / common_unit(x)
     _, _, vt = svd(jnp.linalg.qr(x, mode="r"))
     v = vt[:k].T
     image = matmul(x, v)
@@ -212,7 +238,7 @@ def right_axes(x: Float[Array, "n m"], k: int) -> Float[Array, "m k"]:
 def _right_axes_jvp(k, primals, tangents):
     (x,), (dx,) = primals, tangents
     v = right_axes(x, x.shape[1])
-    scale = power_of_two(jnp.max(jnp.abs(x)))
+    scale = common_unit(x)
     image, change = matmul(x, v) / scale, matmul(dx, v) / scale
     product = matmul(image.T, change)
     values = column_norms(image)

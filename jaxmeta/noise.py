@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import norm
+from jaxmeta.linalg import common_unit, norm, power_of_two, safe_ratio
 from jaxmeta.spectral import power
 
 __all__ = [
@@ -99,6 +99,7 @@ def usvt_rank(
 def effective_rank(values: Float[Array, " r"]) -> Float[Array, ""]:
     r"""The number of equal values that would be as spread out, $(\sum\mu^2)^2 / \sum\mu^4$."""
     _checks.array("values", values, 1)
+    values = values / common_unit(values)
     return 1 / jnp.sum((values / norm(values)) ** 4)
 
 
@@ -118,13 +119,16 @@ def debias(
     [4. 2. 0.]
     """
     a, b = _scales(values, sigma, n, m)
+    edge = a + b
+    above = values > edge
+    # Each value is in a unit of its own, so that no square is too large or too small.
+    unit = power_of_two(values)
+    v, a, b = (jnp.where(above, x / unit, other) for x, other in ((values, 1), (a, 0), (b, 0)))
     top, bottom = a + b, a - b
-    above = values > top
-    v = jnp.where(above, values, 2 * top + 1)
     # The product form of (v^2 - a^2 - b^2)^2 - 4 a^2 b^2 does not cancel at the edge.
     root = jnp.sqrt((v - top) * (v + top) * (v - bottom) * (v + bottom))
-    ideal = jnp.sqrt((v**2 - a**2 - b**2 + root) / 2)
-    return jnp.where(jnp.isnan(values + top), jnp.nan, jnp.where(above, ideal, 0))
+    ideal = unit * jnp.sqrt((v**2 - a**2 - b**2 + root) / 2)
+    return jnp.where(jnp.isnan(values + edge), jnp.nan, jnp.where(above, ideal, 0))
 
 
 @checked(lambda ideal_values, **rest: _checks.noisy(ideal_values, **rest), static=("n", "m"))
@@ -138,12 +142,12 @@ def spiked_overlap(
     $(\lambda^4 - \sigma^4nm)/(\lambda^2(\lambda^2 + \sigma^2n))$. Reference: `benaych12`.
     """
     a, b = _scales(ideal_values, sigma, n, m)
-    least = a * b
-    square = ideal_values**2
-    above = square > least
-    safe = jnp.where(above, square, 2 * least + 1)
-    cosine = (safe - least) * (safe + least) / (safe * (safe + a**2))
-    return jnp.where(jnp.isnan(ideal_values + least), jnp.nan, jnp.where(above, cosine, 0))
+    size = jnp.abs(ideal_values)
+    # In units of the value: nothing is squared that is not below 1.
+    above = (size > 0) & ((a / size) * (b / size) < 1)
+    left, right = (safe_ratio(x, jnp.where(above, size, 0)) for x in (a, b))
+    cosine = (1 - left * right) * (1 + left * right) / (1 + left**2)
+    return jnp.where(jnp.isnan(ideal_values + a), jnp.nan, jnp.where(above, cosine, 0))
 
 
 @checked(_checks.noisy, static=("n", "m"))

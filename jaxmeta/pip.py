@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 
 from jaxmeta import _checks
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import matmul, power_of_two, procrustes, residual, safe_sqrt
+from jaxmeta.linalg import common_unit, matmul, procrustes, residual, safe_sqrt
 from jaxmeta.spectral import Spectrum, check_spectrum, power
 
 __all__ = ["loss_changes", "pip_curve", "pip_loss", "pip_matrix"]
@@ -41,7 +41,7 @@ def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]
     _checks.matrices(e=e, f=f)
     if f.shape[1] > e.shape[1]:
         e, f = f, e
-    scale = power_of_two(jnp.maximum(jnp.max(jnp.abs(e)), jnp.max(jnp.abs(f))))
+    scale = common_unit(e, f)
     e, f = e / scale, f / scale
     # A constant to differentiation: the identity holds for every rotation, not for the best alone.
     q = procrustes(lax.stop_gradient(f), lax.stop_gradient(e))
@@ -71,14 +71,16 @@ def pip_curve(ideal: Spectrum, noisy: Spectrum, *, alpha: Scalar) -> Float[Array
     check_spectrum("noisy", noisy)
     _checks.same_rows(**{"ideal.vectors": ideal.vectors, "noisy.vectors": noisy.vectors})
     _checks.scalar("alpha", alpha)
-    strength = power(ideal.values, 2 * alpha)
+    strength, b = power(ideal.values, 2 * alpha), power(noisy.values, 2 * alpha)
+    unit = common_unit(strength, b)
+    strength = strength / unit
     t = matmul(matmul(noisy.vectors.T, ideal.vectors) ** 2, strength)
-    return safe_sqrt(jnp.sum(strength**2) + loss_changes(noisy.values, t, alpha))
+    return unit * safe_sqrt(jnp.sum(strength**2) + loss_changes(b / unit, t))
 
 
-def loss_changes(
-    values: Float[Array, " r"], strengths: Float[Array, " r"], alpha: Scalar
-) -> Float[Array, " r"]:
-    """The first k dimensions change the squared loss by this much, for all k."""
-    b = power(values, 2 * alpha)
+def loss_changes(b: Float[Array, " r"], strengths: Float[Array, " r"]) -> Float[Array, " r"]:
+    r"""The first k dimensions change the squared loss by this much, for all k.
+
+    `b` is $\mu^{2\alpha}$; pass it and strengths in a unit whose square is no overflow.
+    """
     return jnp.cumsum(b * (b - 2 * strengths))

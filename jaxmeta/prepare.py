@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxmeta import _checks
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import axis_lengths, matmul, norm, right_axes, safe_ratio, unit
+from jaxmeta.linalg import axis_lengths, common_unit, matmul, norm, right_axes, safe_ratio, unit
 from jaxmeta.spectral import power
 
 __all__ = [
@@ -69,8 +69,9 @@ def spectrum_power(source: Float[Array, "n k"], *, exponent: Scalar) -> Float[Ar
     r"""$US^p$ for $E = USV^\top$, on principal axes. $O(nk^2)$. References: `caron01`, `levy15`."""
     _checks.array("source", source, 2)
     _checks.scalar("exponent", exponent)
-    image = matmul(source, right_axes(source, source.shape[1]))
-    return image * power(axis_lengths(image), jnp.asarray(exponent, source.dtype) - 1)[None, :]
+    exponent, unit = jnp.asarray(exponent, source.dtype), common_unit(source)
+    image = matmul(source / unit, right_axes(source, source.shape[1]))
+    return power(unit, exponent) * image * power(axis_lengths(image), exponent - 1)[None, :]
 
 
 @jax.jit(static_argnames="count")

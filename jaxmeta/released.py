@@ -21,7 +21,7 @@ from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Numbers, Scalar, Sources, Spectra
 from jaxmeta.combine import OneToN, concatenate, split_columns
-from jaxmeta.linalg import column_norms, matmul, right_axes, safe_ratio, safe_sqrt
+from jaxmeta.linalg import column_norms, common_unit, matmul, right_axes, safe_ratio, safe_sqrt
 from jaxmeta.noise import difference, usvt
 from jaxmeta.spectral import power
 from jaxmeta.weights import dimension_weights, source_weights
@@ -56,9 +56,11 @@ def released_noise_std(first_half: Any, second_half: Any) -> Float[Array, ""]:
     Smaller than `noise_std` where the two halves differ in the mean.
     """
     entries, count = difference(first_half, second_half)
+    unit = common_unit(entries)
+    entries = entries / unit
     mean = jnp.sum(entries) / count
     unstored = count - entries.size
-    return safe_sqrt((jnp.sum((entries - mean) ** 2) + unstored * mean**2) / count) / 2
+    return unit * safe_sqrt((jnp.sum((entries - mean) ** 2) + unstored * mean**2) / count) / 2
 
 
 def released_dimension(curve: Float[Array, " r"]) -> Int[Array, ""]:

@@ -14,7 +14,13 @@ from jaxtyping import Array, Float
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import distance_to_boundary, matmul, safe_ratio
+from jaxmeta.linalg import (
+    common_unit,
+    distance_to_boundary,
+    matmul,
+    power_of_two,
+    safe_ratio,
+)
 from jaxmeta.spectral import power
 
 __all__ = [
@@ -56,7 +62,7 @@ def rotation_invariant(eigenvalues: Float[Array, " n"], *, sigma: Scalar) -> Flo
     _checks.array("eigenvalues", eigenvalues, 1)
     sigma = jnp.asarray(sigma, eigenvalues.dtype)
     real, _ = _stieltjes(eigenvalues, eigenvalues, sigma)
-    return eigenvalues - 2 * sigma**2 * eigenvalues.shape[0] * real
+    return eigenvalues - 2 * eigenvalues.shape[0] * sigma * real
 
 
 @checked(_check, static=("positive",))
@@ -89,18 +95,23 @@ def rotation_invariant_rectangular(
         _checks.fail("values", f"{values.shape[0]} of them", expected, do)
     sigma = jnp.asarray(sigma, values.dtype)
     real, _ = _stieltjes(values, jnp.concatenate([values, -values]), sigma)
-    excess = sigma**2 * float(abs(m - n)) * safe_ratio(jnp.ones_like(values), values)
-    return values - 2 * sigma**2 * values.shape[0] * real - excess
+    excess = float(abs(m - n)) * sigma * safe_ratio(sigma, values)
+    return values - 2 * values.shape[0] * sigma * real - excess
 
 
 def _stieltjes(points: Array, poles: Array, eta: Array) -> tuple[Array, Array]:
-    """Real and imaginary part of the mean of 1 / (point - i eta - pole), a few points at a time."""
+    """Real and imaginary part of the mean of eta / (point - i eta - pole), some points at a time.
+
+    Distances are in units of eta: results do not depend on how large all of these are.
+    """
+    unit = power_of_two(eta)
+    points, poles, eta = points / unit, poles / unit, eta / unit
 
     @jax.checkpoint  # so that derivatives need no n x n matrix either
     def at(point):
-        distance = point - poles
-        weight = 1 / (distance**2 + eta**2)
-        return jnp.mean(distance * weight), eta * jnp.mean(weight)
+        distance = (point - poles) / eta
+        weight = 1 / (distance**2 + 1)
+        return jnp.mean(distance * weight), jnp.mean(weight)
 
     return lax.map(at, points, batch_size=128)
 
@@ -132,13 +143,14 @@ def ideal_strengths(
     _checks.integer("size", size, least=2)
     sigma = jnp.asarray(sigma, eigenvalues.dtype)
     n = eigenvalues.shape[0]
-    variance = sigma**2 * n
-    real, imaginary = _stieltjes(eigenvalues, eigenvalues, sigma)
-    share = 1 / (n * sigma * imaginary)
-    centre = eigenvalues - variance * real
-    width = variance * imaginary + sigma * (1 - share) ** 3
+    # All is in units of sigma up to the strengths.
+    values = safe_ratio(eigenvalues, sigma)
+    real, imaginary = _stieltjes(values, values, jnp.ones_like(sigma))
+    share = 1 / (n * imaginary)
+    centre = values - n * real
+    width = n * imaginary + (1 - share) ** 3
     own = jnp.maximum(centre, 0) if positive else centre
-    candidates = _candidates(own, sigma, size)
+    candidates = _candidates(own, size)
     distance = centre[:, None] - candidates[None, :]
     kernel = (width / imaginary)[:, None] / (distance**2 + (width**2)[:, None])
     density, residual = _mixture(kernel, 1e-4 / size)
@@ -149,13 +161,14 @@ def ideal_strengths(
     seen = matmul(kernel, density)
     mean = matmul(kernel, density * strength(candidates)) / jnp.maximum(seen, 1)
     # What overlaps lack of one, an isolated direction has with its own ideal one.
-    return Strengths(mean + jnp.maximum(1 - seen, 0) * strength(own), residual)
+    found = mean + jnp.maximum(1 - seen, 0) * strength(own)
+    return Strengths(strength(sigma) * found, residual)
 
 
-def _candidates(own: Array, sigma: Array, size: int) -> Array:
+def _candidates(own: Array, size: int) -> Array:
     """Ideal eigenvalues to choose from: all that are isolated, one per sigma elsewhere, and 0."""
     ordered = jnp.sort(own)
-    gaps = lax.stop_gradient(jnp.minimum(jnp.diff(ordered), sigma))
+    gaps = lax.stop_gradient(jnp.minimum(jnp.diff(ordered), 1))
     arc = jnp.pad(jnp.cumsum(gaps), (1, 0))
     at = jnp.linspace(0, 1, size - 1, dtype=own.dtype) * arc[-1]
     right = jnp.clip(jnp.searchsorted(arc, at), 1, own.shape[0] - 1)
@@ -202,8 +215,10 @@ def complete_spectrum(
     _checks.integer("n", n, least=eigenvalues.shape[0] + 1)
     _checks.scalar("trace", trace)
     _checks.scalar("square_norm", square_norm)
-    top = eigenvalues
-    trace, square_norm = (jnp.asarray(x, top.dtype) for x in (trace, square_norm))
+    unit = common_unit(eigenvalues)
+    top = eigenvalues / unit
+    trace, square_norm = (jnp.asarray(x, top.dtype) / unit for x in (trace, square_norm))
+    square_norm = square_norm / unit
     rest = n - top.shape[0]
     mean = (trace - jnp.sum(top)) / rest
     tiny = jnp.finfo(top.dtype).tiny
@@ -228,4 +243,4 @@ def complete_spectrum(
     mass = jnp.pad(jnp.cumsum((weight[1:] + weight[:-1]) / 2), (1, 0))
     quantiles = (jnp.arange(rest, dtype=top.dtype) + 0.5) / rest
     made_up = mean + jnp.interp(quantiles * mass[-1], mass, x)
-    return jnp.concatenate([top, lax.stop_gradient(made_up)])
+    return jnp.concatenate([eigenvalues, unit * lax.stop_gradient(made_up)])

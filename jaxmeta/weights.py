@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Numbers, Scalar, Sources, Spectra
-from jaxmeta.linalg import matmul, power_of_two, safe_ratio, safe_sqrt, unit
+from jaxmeta.linalg import common_unit, matmul, power_of_two, safe_ratio, safe_sqrt, unit
 from jaxmeta.noise import debias, spiked_overlap, spiked_strengths
 from jaxmeta.spectral import power, split_by_source
 
@@ -94,7 +94,12 @@ def sum_to_one(
     """
     for j, c in enumerate(jax.tree.leaves(weights)):
         _checks.array(f"weights[{j}]" if isinstance(weights, tuple) else "weights", c, 1)
-    return jax.tree.map(lambda c: c / jnp.sum(c), weights)
+
+    def divided(c):
+        c = c / common_unit(c)
+        return c / jnp.sum(c)
+
+    return jax.tree.map(divided, weights)
 
 
 @jax.jit

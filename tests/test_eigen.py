@@ -150,6 +150,16 @@ def test_finds_leading_eigenpairs(rng, make, rank):
     assert N not in columns, "all eigenpairs at once: the loop has not converged"
 
 
+@pytest.mark.parametrize("exponent", [-90, 60])
+def test_any_unit_gives_the_same_bits(rng, exponent):
+    """Squares of residuals would be 0 there, and any pair a good one, or infinite."""
+    matrix = rounded(noisy(rng))
+    first, second = (find(matrix * 2.0**e, RANK)[0] for e in (0, exponent))
+    np.testing.assert_array_equal(second.values, np.ldexp(first.values, exponent))
+    for found, expected in zip(second[1:3], first[1:3], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_low_rank_beyond_the_survey(rng, monkeypatch):
     """Every pair of the survey is found, and still more are asked for."""
     monkeypatch.setattr(eigen, "SURVEY", 1)

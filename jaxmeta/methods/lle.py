@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from jaxmeta import _checks
 from jaxmeta._types import Present, Scalar, Sources
 from jaxmeta.combine import known
-from jaxmeta.linalg import matmul, power_of_two
+from jaxmeta.linalg import common_unit, matmul
 from jaxmeta.methods.lle_vectors import LocallyLinear, best_reconstructed
 from jaxmeta.progress import Progress, silent
 
@@ -140,7 +140,7 @@ def nearest_neighbours(
     # Distances are differences of large numbers where the words lie far off the origin.
     mean = jnp.sum(source, axis=0) / jnp.maximum(jnp.sum(present), 1).astype(source.dtype)
     source = source - mean[None, :]
-    source = source / power_of_two(jnp.max(jnp.abs(source)))
+    source = source / common_unit(source)
     squares = jnp.sum(source**2, axis=1)
 
     def of(word: Array) -> Array:
@@ -196,7 +196,8 @@ def _stacked(sources: Sequence[Array], neighbours: Sequence[Array]) -> tuple[Arr
     listed = jnp.stack([jnp.any(found >= 0, axis=1) for found in neighbours], axis=1)
     layout = _Layout(*(tuple(x.shape[1] for x in xs) for xs in (sources, neighbours)))
     slots = jnp.concatenate(neighbours, axis=1)
-    return jnp.concatenate(known(sources, listed), axis=1), slots, layout
+    table = jnp.concatenate(known(sources, listed), axis=1)
+    return table / common_unit(table), slots, layout
 
 
 @jax.jit(static_argnames="layout")

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
 from jaxmeta.eigen import Multiply, iterates, leading_eigenpairs, multiply_by
-from jaxmeta.linalg import eigh, fix_signs, matmul, outside
+from jaxmeta.linalg import column_norms, eigh, fix_signs, matmul, outside
 from jaxmeta.progress import Progress
 
 __all__ = ["LocallyLinear", "best_reconstructed"]
@@ -135,7 +135,7 @@ def _measured(multiply: Multiply, vectors: Array, largest: float) -> LocallyLine
     images = multiply(vectors)
     values, rotation = eigh(matmul(vectors.T, images))
     vectors, images = matmul(vectors, rotation), matmul(images, rotation)
-    residuals = jnp.linalg.norm(images - vectors * values[None, :], axis=0)
+    residuals = column_norms(images - vectors * values[None, :])
     return LocallyLinear(fix_signs(vectors), values, residuals, largest)
 
 

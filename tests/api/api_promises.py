@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from api_rows import WORDS, Row
+from api_rows import WORDS, Row, everything, inner_products
 from helpers import DTYPE, IN_64_BIT, assert_close, assert_trees_close, cast
 from jax import export
 from jax.test_util import check_grads
@@ -199,6 +199,52 @@ def infinity_in_ends_and_shows(case):
             assert not all(np.isfinite(x).all() for x in floats(out)), f"{i} of {structure}"
 
 
+def powers_of(degrees, tree):
+    """The power of the unit in each leaf of a tree; None for exponents."""
+    if isinstance(degrees, tuple):
+        parts = zip(degrees, tree, strict=True)
+        return [power for part, leaves in parts for power in powers_of(part, leaves)]
+    return [degrees for _ in jax.tree.leaves(tree)]
+
+
+def in_unit(x, exponent):
+    """A number times a power of two, and 0 if it has no more digits there; integers as they are."""
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return x
+    x = np.ldexp(x, exponent)
+    return np.where(np.abs(x) < jnp.finfo(x.dtype).tiny, 0, x)
+
+
+def any_unit_gives_the_same_bits(case):
+    """Scaled by powers of two over the range of the dtype; derivatives are, too."""
+    inward, outward, *within = case.row.scaling
+    leaves, structure = jax.tree.flatten(case.arguments)
+    powers = powers_of(inward, case.arguments)
+    leaves = [
+        jnp.full_like(x, 0.5) if p is None else x for x, p in zip(leaves, powers, strict=True)
+    ]
+
+    def results(exponent):
+        given = [in_unit(x, exponent * (p or 0)) for x, p in zip(leaves, powers, strict=True)]
+        return case.compiled(*structure.unflatten(given))[:2]
+
+    out, gradients = results(0)
+    becomes = powers_of(outward, out)
+    # Derivatives are those of a sum, which has a unit if all that is added has the same.
+    times = {everything: 1, inner_products: 2}.get(case.row.smooth, 0)
+    total, known = times * becomes[0], times and len(set(becomes)) == 1
+    slopes = [None if p is None or not known else total - p for p in powers if gradients]
+    largest = max(1, *(abs(p or 0) for p in (*powers, *becomes, total, *slopes, *within)))
+    reach = (jnp.finfo(DTYPE).maxexp - 32) // largest  # so that there are digits left
+    for exponent in (-reach, -(reach // 3), reach // 3, reach):
+        scaled = results(exponent)
+        for found, first, units in zip(scaled, (out, gradients), (becomes, slopes), strict=True):
+            for y, x, power in zip(*map(jax.tree.leaves, (found, first)), units, strict=True):
+                if power is not None:
+                    expected = in_unit(x, exponent * power)
+                    np.testing.assert_array_equal(in_unit(y, 0), expected, f"unit 2**{exponent}")
+
+
 def gradients_are_finite(case, make):
     arguments = cast(make(generator()))
     # At corners rounding decides which way is up: all that moves there moves alike.
@@ -273,6 +319,9 @@ def promises_of(table):
             return
         with subtests.test("new_values_compile_nothing"):
             new_values_compile_nothing(case, compilations)
+        if case.row.scaling:
+            with subtests.test("any_unit_gives_the_same_bits"):
+                any_unit_gives_the_same_bits(case)
         if not case.row.discrete:
             with subtests.test("infinity_in_ends_and_shows"):
                 infinity_in_ends_and_shows(case)

@@ -25,6 +25,7 @@ TABLE = {
         lambda rng: (descending(rng, 5), descending(rng, 5) - 1, rng.uniform(0.4, 0.6)),
         {},
         discrete=True,
+        scaling=((1, 1, None), 0),
     ),
     "complete_spectrum": Row(
         lambda top, trace, square_norm: jaxmeta.shrinkage.complete_spectrum(
@@ -33,21 +34,25 @@ TABLE = {
         moments,
         {"nothing left": lambda rng: (np.ones(4), 4.0, 4.0)},  # noqa: ARG005
         moving=lambda out: out[:4],  # what it makes up is constant, it says
+        scaling=((1, 1, 2), 1),
     ),
     "debias": Row(
         lambda values, sigma: jaxmeta.debias(values, sigma=sigma, n=N),
         spiked_arguments,
         SPIKED_DEGENERATE,
+        scaling=((1, 1), 1),
     ),
     "debias, rectangular": Row(
         lambda values, sigma: jaxmeta.debias(values, sigma=sigma, n=N, m=9),
         spiked_arguments,
         {"at the edge": lambda rng: (np.full(5, 1.75), 0.25)},  # noqa: ARG005
+        scaling=((1, 1), 1),
     ),
     "effective_rank": Row(
         jaxmeta.noise.effective_rank,
         lambda rng: (descending(rng, 5),),
         {"equal": lambda rng: (np.ones(5),), "one": lambda rng: (np.eye(5)[0],)},  # noqa: ARG005
+        scaling=((1,), 0),
     ),
     "ideal_strengths": Row(
         lambda eigenvalues, sigma, alpha: jaxmeta.ideal_strengths(
@@ -58,27 +63,32 @@ TABLE = {
         totals=lambda out: [jnp.sum(out.values)],  # the residual knows no exponent
         tolerance=0.1,  # good to some per cent, it says
         terms=4096,  # forty linear systems, each as ill conditioned as its barrier is steep
+        scaling=((1, 1, None), (1, 0)),
     ),
     "noise_std": Row(
         jaxmeta.noise_std,
         lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
         {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
+        scaling=((1, 1), 1),
     ),
     "spiked_overlap": Row(
         lambda values, sigma: jaxmeta.noise.spiked_overlap(values, sigma=sigma, n=N),
         spiked_arguments,
         SPIKED_DEGENERATE,
+        scaling=((1, 1), 0),
     ),
     "spiked_overlap, rectangular": Row(
         lambda values, sigma: jaxmeta.noise.spiked_overlap(values, sigma=sigma, n=N, m=9),
         spiked_arguments,
         {"zero": lambda rng: (np.zeros(5), 0.25)},  # noqa: ARG005
+        scaling=((1, 1), 0),
     ),
     "paper_dimension": Row(
         lambda values, sigma, alpha: jaxmeta.paper_dimension(values, sigma=sigma, n=N, alpha=alpha),
         with_alpha(spiked_arguments),
         {},
         discrete=True,
+        scaling=((1, 1, None), 0),
     ),
     "paper_curve": Row(
         lambda values, sigma, alpha: jaxmeta.dimension.paper_curve(
@@ -87,6 +97,7 @@ TABLE = {
         with_alpha(lambda rng: (6 + descending(rng, 5), rng.uniform(0.2, 0.3))),
         SPIKED_DEGENERATE_WITH_ALPHA,
         totals=lambda out: [jnp.sum(out)],
+        scaling=((1, 1, None), 1),
     ),
     "predicted_curve": Row(
         lambda values, strengths, alpha, total: jaxmeta.dimension.predicted_curve(
@@ -98,6 +109,7 @@ TABLE = {
             "zero": lambda rng: (np.zeros(3), np.zeros(3), 0.5, 0.0),  # noqa: ARG005
         },
         totals=lambda out: [out[-1]],
+        scaling=((1, 1, None, 2), 1),
     ),
     "rotation_invariant": Row(
         lambda eigenvalues, sigma: jaxmeta.rotation_invariant(eigenvalues, sigma=sigma),
@@ -106,6 +118,7 @@ TABLE = {
             "equal": lambda rng: (np.ones(WORDS), 0.25),  # noqa: ARG005
             "zero": lambda rng: (np.zeros(WORDS), 0.25),  # noqa: ARG005
         },
+        scaling=((1, 1), 1),
     ),
     "rotation_invariant_rectangular": Row(
         lambda values, sigma: jaxmeta.shrinkage.rotation_invariant_rectangular(
@@ -116,6 +129,7 @@ TABLE = {
             "equal": lambda rng: (np.ones(WORDS), 0.25),  # noqa: ARG005
             "zero": lambda rng: (np.zeros(WORDS), 0.25),  # noqa: ARG005
         },
+        scaling=((1, 1), 1),
     ),
     "select_dimension": Row(
         lambda values, sigma, alpha: jaxmeta.select_dimension(
@@ -124,6 +138,7 @@ TABLE = {
         with_alpha(spiked_arguments),
         {},
         discrete=True,
+        scaling=((1, 1, None), 0),
     ),
     "simulate_curve": Row(
         lambda ideal, sigma, alpha: jaxmeta.dimension.simulate_curve(
@@ -132,6 +147,7 @@ TABLE = {
         with_alpha(lambda rng: (descending(rng, 3), rng.uniform(0.2, 0.3))),
         {},  # singular vectors have no derivatives where values coincide
         terms=64,  # an SVD
+        scaling=((1, 1, None), 1),
     ),
     "simulate_curve, blocked": Row(
         lambda ideal, sigma, alpha: jaxmeta.dimension.simulate_curve(
@@ -140,6 +156,7 @@ TABLE = {
         with_alpha(lambda rng: (descending(rng, 3), rng.uniform(0.2, 0.3))),
         {},
         terms=64,
+        scaling=((1, 1, None), 1),
     ),
     "spiked_strengths": Row(
         lambda values, sigma, alpha: jaxmeta.noise.spiked_strengths(
@@ -147,17 +164,20 @@ TABLE = {
         ),
         with_alpha(spiked_arguments),
         SPIKED_DEGENERATE_WITH_ALPHA,
+        scaling=((1, 1, None), 1),
     ),
     "usvt": Row(
         lambda values, sigma: jaxmeta.usvt(values, sigma=sigma, n=N),
         spiked_arguments,
         SPIKED_DEGENERATE,
+        scaling=((1, 1), 1),
     ),
     "usvt_rank": Row(
         lambda values, sigma: jaxmeta.noise.usvt_rank(values, sigma=sigma, n=N),
         spiked_arguments,
         {},
         discrete=True,
+        scaling=((1, 1), 0),
     ),
     "rie_strengths": Row(
         lambda eigenvalues, sigma: jaxmeta.shrinkage.rie_strengths(eigenvalues, sigma=sigma),
@@ -166,6 +186,7 @@ TABLE = {
             "equal": lambda rng: (np.ones(WORDS), 0.25),  # noqa: ARG005
             "zero": lambda rng: (np.zeros(WORDS), 0.25),  # noqa: ARG005
         },
+        scaling=((1, 1), 1),
     ),
 }
 

@@ -35,11 +35,15 @@ HOST_ONLY = {
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {
     "axis_lengths", "centred_gram", "check_k", "check_needs", "check_spectrum", "check_widths",
-    "column_norms", "difference", "distance_to_boundary", "eigh", "fix_signs", "known",
-    "leading_bits",
-    "loss_changes", "mean_of", "needs", "norm", "outside", "pairs_of", "power", "power_of_two",
-    "raw_gram", "reduced", "residual", "rotations_between", "row_norms", "safe_ratio", "safe_sqrt",
-    "split_columns", "svd", "unit",
+    "column_norms", "common_unit", "difference", "distance_to_boundary", "eigh", "fix_signs",
+    "known", "leading_bits", "loss_changes", "mean_of", "needs", "norm", "outside", "pairs_of",
+    "power", "power_of_two", "raw_gram", "reduced", "residual", "rotations_between", "row_norms",
+    "safe_ratio", "safe_sqrt", "singular_values", "split_columns", "svd", "unit",
+}  # fmt: skip
+# Results that are not homogeneous in any argument, or for orthonormal arguments alone.
+IN_ONE_UNIT = {
+    "autoencoded_rows", "lemma1", "log_count", "per_source", "pip_quadratic", "principal_sines",
+    "released_2021_dimension_weights", "released_2021_source_weights", "simplex",
 }  # fmt: skip
 OF_FUNCTIONS = {"gradient_weights"}  # takes a function first: see test_optimise
 
@@ -60,6 +64,10 @@ def test_every_public_function_has_a_row():
     rows = {name.split(",")[0] for name in TABLE}
     assert set(public) - host - HOST_ONLY - SHARED - OF_FUNCTIONS <= rows
     assert rows | HOST_ONLY | SHARED | OF_FUNCTIONS <= set(public)
+
+
+def test_every_row_says_how_its_results_scale():
+    assert {name for name, row in TABLE.items() if not row.scaling} == IN_ONE_UNIT
 
 
 def test_compilations_are_noticed(compilations):

@@ -16,7 +16,7 @@ import jaxmeta
 
 from .dense import Array, power
 from .instances import SPECTRA, Rng, draw_spectrum
-from .verdict import Verdict, at_most
+from .verdict import Verdict, at_most, in_64_bit
 
 CLAIM = "a larger alpha favours leading directions; alpha < 1 lifts weak ones"
 PRINTED_HOLDS = True
@@ -36,6 +36,7 @@ def library_power(values: Array, alpha: float) -> Array:
     return np.diag(jaxmeta.embed(spectrum, k=values.size, alpha=alpha))
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Random spectra and pairs of exponents, directly and through the library's embeddings."""
     printed, library = [], []

@@ -15,12 +15,13 @@ import numpy as np
 import jaxmeta
 
 from .instances import Rng, symmetric_noise
-from .verdict import Tally, Verdict
+from .verdict import Tally, Verdict, in_64_bit
 
 CLAIM = "sigma = |M1 - M2| / 2n estimates the noise"
 PRINTED_HOLDS = True
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Formula and library: any signal plus noise, with independent and with symmetric entries."""
     n = 40

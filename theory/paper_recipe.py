@@ -22,7 +22,7 @@ import numpy as np
 import jaxmeta
 
 from .instances import Rng
-from .verdict import Verdict, equal
+from .verdict import Verdict, equal, in_64_bit
 
 CLAIM = "the paper's Monte Carlo chooses k where mu > (2 + sqrt 3) tau ends"
 PRINTED_HOLDS = True
@@ -35,6 +35,7 @@ def simulate(values: jax.Array, key: jax.Array) -> jax.Array:
     return jaxmeta.dimension.simulate_curve(values, key=key, **options).dimension
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Thresholded values below 1.2 and above 2.4 tau, at least one of them above."""
     weak, strong = rng.uniform(0.3, 1.2, (2, instances, SIZE))

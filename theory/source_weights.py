@@ -18,12 +18,13 @@ import jaxmeta
 from .dense import best_magnitude, embedding
 from .dimension_weights import draw_positive, strengths
 from .instances import Rng
-from .verdict import Verdict, at_most
+from .verdict import Verdict, at_most, in_64_bit
 
 CLAIM = "SW (Eq. 9) minimises the magnitude terms; it is DW with equal c"
 PRINTED_HOLDS = True
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """The printed formula and the library's weights are no worse than the best found by search."""
     printed: list[float] = []

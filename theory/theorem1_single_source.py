@@ -14,17 +14,19 @@ import numpy as np
 from .instances import Rng
 from .library import bounds
 from .theorem1 import check_layouts, flat, printed
-from .verdict import Counterexample, Verdict
+from .verdict import Counterexample, Verdict, in_64_bit
 
 CLAIM = "PIP loss <= bias + variance terms, one source (Yin and Shen)"
 PRINTED_HOLDS = False
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Printed and corrected form on random instances with one source."""
     return check_layouts("theorem1_single_source", CLAIM, rng, instances, {1})
 
 
+@in_64_bit
 def counterexample(k: int = 40) -> Counterexample:
     """A source orthogonal to a flat ideal: sqrt(3k) against sqrt(k + 1)."""
     instance = flat(3 * k, [np.roll(np.eye(3 * k), k, axis=1)], k)

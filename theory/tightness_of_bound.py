@@ -15,7 +15,7 @@ import numpy as np
 
 from .instances import Instance, Rng, frame, losses, scales
 from .library import best_tight, bounds
-from .verdict import Counterexample, Verdict, at_most, equal
+from .verdict import Counterexample, Verdict, at_most, equal, in_64_bit
 
 CLAIM = "the bound is tight: no loss, no bound"
 PRINTED_HOLDS = False
@@ -36,6 +36,7 @@ def flat(rng: Rng, n: int = 12, k: int = 4) -> Instance:
     return Instance(frame(rng, n), one, [frame(rng, n)], [one], [np.ones(k)], 0.5, [0.5])
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Swapped sources in their order and in the best one; flat single sources."""
     swaps = [swapped(rng) for _ in range(instances // 2)]
@@ -49,6 +50,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     return Verdict("tightness_of_bound", CLAIM, len(swaps) + len(flats), printed, corrected)
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """Swapped sources: the loss is 0."""
     instance = swapped(np.random.default_rng(0))

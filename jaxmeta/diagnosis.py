@@ -323,7 +323,7 @@ def _compare(whole: Float[Array, "n K"], sizes: tuple[int, ...], k: int):
     return measures, jnp.stack(lax.map(compare, pairs))
 
 
-@jax.jit
+@_checks.checked()
 def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Array, " N"]:
     """Share of each source in the variance of the cosines of `concatenate(sources, weights)`.
 
@@ -354,7 +354,7 @@ def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Arr
     return jnp.where(varies, covariance / jnp.where(varies, variance, 1), jnp.nan)
 
 
-@jax.jit
+@_checks.checked()
 def disagreement(sources: Sources) -> Float[Array, " n"]:
     r"""$1 - \mathrm{corr}$ of the cosines of a word in two sources: 0 if they agree, 2 if opposite.
 

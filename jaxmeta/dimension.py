@@ -44,15 +44,18 @@ class SimulatedCurve(NamedTuple):
 
     @property
     def dimension(self) -> Int[Array, "..."]:
-        """The k at which the mean loss is smallest."""
+        """The k at which the mean loss is smallest; the first that is NaN, if there is one."""
         return 1 + jnp.argmin(self.mean, axis=-1)
 
 
-@jax.jit
+@checked(discrete=True)
 def best_dimension(
     values: Float[Array, " r"], strengths: Float[Array, " r"], *, alpha: Scalar
 ) -> Int[Array, ""]:
-    r"""The $k \ge 1$ with the smallest PIP loss predicted from strengths (see `jaxmeta.noise`)."""
+    r"""The $k \ge 1$ with the smallest PIP loss predicted from strengths (see `jaxmeta.noise`).
+
+    NaN raises; under a trace, where it cannot, the result means nothing if the curve has NaN.
+    """
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
     b = power(values, 2 * alpha)
@@ -60,7 +63,7 @@ def best_dimension(
     return 1 + jnp.argmin(loss_changes(b / unit, strengths / unit))
 
 
-@checked(_checks.noisy_descending, static=("n",))
+@checked(_checks.noisy_descending, static=("n",), discrete=True)
 def select_dimension(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Int[Array, ""]:
@@ -77,7 +80,7 @@ def select_dimension(
     return best_dimension(values, strengths, alpha=alpha)
 
 
-@checked(_checks.noisy_descending, static=("n",))
+@checked(_checks.noisy_descending, static=("n",), discrete=True)
 def paper_dimension(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Int[Array, ""]:
@@ -111,7 +114,7 @@ def _recipe(values: Array, sigma: Any, n: int, alpha: Any) -> tuple[Array, Array
     return ideal, lifted, power(ideal, 2 * alpha) * spiked_overlap(ideal, sigma=sigma, n=n)
 
 
-@jax.jit
+@checked()
 def predicted_curve(
     values: Float[Array, " r"], strengths: Float[Array, " r"], *, alpha: Scalar, total: Scalar
 ) -> Float[Array, " r"]:

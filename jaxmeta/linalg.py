@@ -134,7 +134,7 @@ def _for_lapack(x: Array) -> tuple[Array, Array, Array]:
     return jnp.where(finite, x / unit, 0), unit, finite
 
 
-@jax.jit
+@_checks.checked()
 def residual(
     c: Float[Array, "n m"],
     a: Float[Array, "n k"],
@@ -168,7 +168,7 @@ def leading_bits(x: Array, bits: int, *, axis: int) -> Array:
     return (x + shifter) - shifter
 
 
-@jax.jit
+@_checks.checked()
 def procrustes(f: Float[Array, "n m"], e: Float[Array, "n k"]) -> Float[Array, "m k"]:
     r"""The rotation that brings `f` closest to `e`: $\arg\max_Q \langle E, FQ\rangle$.
 
@@ -201,7 +201,7 @@ def _polar_jvp(primals, tangents):
     return matmul(u, vt), matmul(matmul(u, turn), vt) + grown
 
 
-@jax.jit
+@_checks.checked()
 def principal_sines(x: Float[Array, "n k"], y: Float[Array, "n m"]) -> Float[Array, " k"]:
     r"""Sines of the principal angles of span(`x`) to span(`y`), descending (Lemma 2).
 

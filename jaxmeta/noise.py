@@ -9,7 +9,6 @@ dimension $i$ lowers the loss exactly if $\mu_i^{2\alpha} < 2t_i$.
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -88,14 +87,18 @@ def usvt(
     return jnp.maximum(values - sum(_scales(values, sigma, n, m)), 0)
 
 
+@checked(_checks.noisy, static=("n", "m"), discrete=True)
 def usvt_rank(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, m: int | None = None
 ) -> Int[Array, ""]:
-    """The number of values above the edge of the noise, the rank of what `usvt` leaves."""
+    """The number of values above the edge of the noise, the rank of what `usvt` leaves.
+
+    NaN raises; under a trace, where it cannot, it is not above anything.
+    """
     return jnp.sum(usvt(values, sigma=sigma, n=n, m=m) > 0)
 
 
-@jax.jit
+@checked()
 def effective_rank(values: Float[Array, " r"]) -> Float[Array, ""]:
     r"""The number of equal values that would be as spread out, $(\sum\mu^2)^2 / \sum\mu^4$."""
     _checks.array("values", values, 1)

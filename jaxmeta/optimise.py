@@ -26,7 +26,7 @@ class Minimum(NamedTuple):
     """The objective at the start and after each step."""
 
 
-@jax.jit(static_argnames=("objective", "optimiser", "steps", "project"))
+@_checks.checked(static=("objective", "optimiser", "steps", "project"))
 def gradient_weights(
     objective: Callable[..., Float[Array, ""]],
     start: PyTree[Float[Array, "..."]],
@@ -82,11 +82,13 @@ def gradient_weights(
     return Minimum(parameters, value, distance, jnp.concatenate([first[1][None], values]))
 
 
+@_checks.checked()
 def non_negative(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
     r"""The nearest parameters that are not negative, $\max(\theta, 0)$."""
     return optax.projections.projection_non_negative(parameters)
 
 
+@_checks.checked()
 def simplex(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
     """The nearest parameters that are not negative and sum to one, array by array."""
     with _lenient():  # optax computes in the default precision, whatever that of x is

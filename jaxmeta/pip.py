@@ -1,6 +1,5 @@
 """The pairwise inner-product (PIP) loss: embeddings compared up to rotation."""
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
@@ -13,14 +12,14 @@ from jaxmeta.spectral import Spectrum, check_spectrum, power
 __all__ = ["loss_changes", "pip_curve", "pip_loss", "pip_matrix"]
 
 
-@jax.jit
+@_checks.checked()
 def pip_matrix(e: Float[Array, "n k"]) -> Float[Array, "n n"]:
     r"""All pairwise inner products, $\mathrm{PIP}(E) = EE^\top$ (Eq. 1). Cost: $O(n^2 k)$."""
     _checks.array("e", e, 2)
     return matmul(e, e.T)
 
 
-@jax.jit
+@_checks.checked()
 def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""PIP loss $\|EE^\top - FF^\top\|_F$ (Eq. 2).
 
@@ -54,7 +53,7 @@ def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]
     return scale * (scale * safe_sqrt(squared / 2))
 
 
-@jax.jit
+@_checks.checked()
 def pip_curve(ideal: Spectrum, noisy: Spectrum, *, alpha: Scalar) -> Float[Array, " r"]:
     r"""PIP loss of the first $k$ dimensions of `noisy` against `ideal`, for all $k = 1, \ldots, r$.
 

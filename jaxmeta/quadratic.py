@@ -64,7 +64,7 @@ class Solution(NamedTuple):
     steps: Int[Array, ""]
 
 
-@jax.jit
+@_checks.checked()
 def pip_quadratic(ideal_embedding: Float[Array, "n d"], sources: Sources) -> PipQuadratic:
     r"""The quadratic of all dimensions of all sources (DW): $G$, $h$ and $\|E^\top E\|_F^2$.
 
@@ -99,7 +99,7 @@ def _unit(x: Float[Array, "n k"], axis: int | None = None) -> Float[Array, "..."
     return jnp.where((unit < end) & (unit > 1 / end), 1, unit)
 
 
-@jax.jit(static_argnames="sizes")
+@_checks.checked(static=("sizes",))
 def per_source(quadratic: PipQuadratic, *, sizes: tuple[int, ...]) -> PipQuadratic:
     """The quadratic of one weight per source (SW), of widths `sizes`. Cost: $O(K^2N)$."""
     _check(quadratic)
@@ -119,7 +119,7 @@ def per_source(quadratic: PipQuadratic, *, sizes: tuple[int, ...]) -> PipQuadrat
     return quadratic._replace(gram=gram, linear=linear, units=largest)
 
 
-@jax.jit
+@_checks.checked()
 def quadratic_loss(quadratic: PipQuadratic, squares: Float[Array, " K"]) -> Float[Array, ""]:
     r"""The PIP loss $\sqrt{q^\top Gq - 2h^\top q + \text{constant}}$ of squared weights `squares`.
 
@@ -138,7 +138,7 @@ def quadratic_loss(quadratic: PipQuadratic, squares: Float[Array, " K"]) -> Floa
     return unit * (unit * safe_sqrt(matmul(squares, linear) + quadratic.constant))
 
 
-@jax.jit(static_argnames="steps")
+@_checks.checked(static=("steps",))
 def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
     r"""The weights with the smallest PIP loss of all: $\min_{q \ge 0} q^\top Gq - 2h^\top q$.
 
@@ -165,7 +165,7 @@ def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
     return Solution(weights, residual, taken)
 
 
-@jax.jit
+@_checks.checked()
 def agreement_weights(sources: Sources) -> Float[Array, " N"]:
     r"""Weights by which each source's inner products are predicted best from those of the others.
 

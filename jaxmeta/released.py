@@ -63,6 +63,7 @@ def released_noise_std(first_half: Any, second_half: Any) -> Float[Array, ""]:
     return unit * safe_sqrt((jnp.sum((entries - mean) ** 2) + unstored * mean**2) / count) / 2
 
 
+@checked(discrete=True)
 def released_dimension(curve: Float[Array, " r"]) -> Int[Array, ""]:
     """The dimensionality that is read off a curve: one too few.
 
@@ -166,7 +167,7 @@ def released_2021_dimension_weights(
     return tuple(power(ratio, 1 / 3) for ratio in ratios)
 
 
-@jax.jit(static_argnames=("k", "steps"))
+@checked(static=("k", "steps"))
 def released_one_to_n(
     sources: Sources, *, k: int, key: Key[Array, ""], rate: Scalar = 0.1, steps: int = 100
 ) -> OneToN:

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-@jax.jit
+@_checks.checked()
 def cka(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""Linear centred kernel alignment: 1 for the same embedding, 0 for orthogonal ones.
 
@@ -72,7 +72,7 @@ def _cosine(ee: Array, ef: Array, ff: Array) -> Float[Array, ""]:
     return safe_ratio(shared, norm(ee)) * safe_ratio(shared, norm(ff))
 
 
-@jax.jit
+@_checks.checked()
 def unbiased_hsic(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""How much two embeddings depend on each other, with mean 0 for those that do not.
 
@@ -93,7 +93,7 @@ def unbiased_hsic(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array
     return a * (b * (a * (b * (_dependence(e, f)[0] / n / (n - 3)))))
 
 
-@jax.jit
+@_checks.checked()
 def unbiased_cka(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""Centred kernel alignment that is near 0, and may be negative, for unrelated embeddings.
 
@@ -138,7 +138,7 @@ def _spread(e: Float[Array, "n k"]) -> Float[Array, ""]:
     return safe_sqrt(jnp.where(square <= 64 * jnp.finfo(e.dtype).eps * shared, 0, square))
 
 
-@jax.jit
+@_checks.checked()
 def procrustes_distance(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""The distance that the best rotation leaves: 0 for the same embedding, at most $\sqrt2$.
 
@@ -280,7 +280,7 @@ class PermutationTest(NamedTuple):
     """How often chance is at least as alike: (1 + number of draws where it is) / (1 + draws)."""
 
 
-@jax.jit(static_argnames=("similarity", "draws"))
+@_checks.checked(static=("similarity", "draws"))
 def permutation_test(
     similarity: Callable[..., Float[Array, ""]],
     e: Float[Array, "n k"],

@@ -103,7 +103,7 @@ def _leading(signal: Any, rank: int, tolerance: float) -> Spectrum:
     return Spectrum(fix_signs(pairs.vectors), jnp.abs(pairs.values))
 
 
-@jax.jit
+@_checks.checked()
 def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
     r"""The spectrum $(U, s^{1/\alpha})$ whose embedding has the inner products of `embedding`.
 
@@ -121,7 +121,7 @@ def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
     return Spectrum(fix_signs(vectors), values)
 
 
-@jax.jit(static_argnames="k")
+@_checks.checked(static=("k",))
 def embed(spectrum: Spectrum, *, k: int, alpha: Scalar) -> Float[Array, "n k"]:
     r"""The $k$-dimensional embedding is $U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$.
 
@@ -160,7 +160,7 @@ def _power_jvp(primals, tangents):
     return _power(x, p), slope * dx + by_exponent * dp
 
 
-@jax.jit(static_argnames="sizes")
+@_checks.checked(static=("sizes",))
 def split_by_source(
     values: Float[Array, " d"], *, sizes: tuple[int, ...]
 ) -> tuple[Float[Array, " k"], ...]:

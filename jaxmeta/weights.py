@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-@jax.jit
+@checked()
 def source_weights(
     ideal_values: Float[Array, " d"] | Spectra,
     source_values: Spectra,
@@ -56,7 +56,7 @@ def source_weights(
     return jnp.stack([_least_squares(a, b) for a, b in pairs])
 
 
-@jax.jit
+@checked()
 def dimension_weights(
     ideal_values: Float[Array, " d"] | Spectra,
     source_values: Spectra,
@@ -79,7 +79,7 @@ def dimension_weights(
     return tuple(safe_ratio(a, b) for a, b in pairs)
 
 
-@jax.jit
+@checked()
 def sum_to_one(
     weights: Float[Array, " N"] | tuple[Float[Array, " _"], ...],
 ) -> Float[Array, " N"] | tuple[Float[Array, " _"], ...]:
@@ -102,7 +102,7 @@ def sum_to_one(
     return jax.tree.map(divided, weights)
 
 
-@jax.jit
+@checked()
 def strength_weights(
     values: Float[Array, " k"], strengths: Float[Array, " k"], *, alpha: Scalar
 ) -> Float[Array, " k"]:
@@ -192,7 +192,7 @@ def aligned_weights(
     return tuple(safe_sqrt(row[:size]) for row, size in zip(squares, sizes, strict=True))
 
 
-@jax.jit
+@checked()
 def rank_weights(sources: Sources) -> Float[Array, " N"]:
     r"""Weights $c_j = \sqrt{r_j/\sum_l r_l}$ for sources of equal norm, $r_j$ the effective rank.
 

@@ -278,7 +278,7 @@ def test_distances_are_right_where_the_compiler_optimises(rng):
     """A product fused with the sum after it has digits that are cut off elsewhere."""
     options = {"xla_backend_optimization_level": 3, "xla_llvm_disable_expensive_passes": False}
     shape = jax.ShapeDtypeStruct((16, 6), jnp.float32)
-    distance = procrustes_distance.lower(shape, shape).compile(compiler_options=options)
+    distance = jax.jit(procrustes_distance).lower(shape, shape).compile(compiler_options=options)
     for _ in range(1000):
         e = rng.normal(size=(16, 6))
         e, f = (x.astype(np.float32) for x in (e, e + 1e-4 * rng.normal(size=e.shape)))

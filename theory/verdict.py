@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 TOLERANCE = 1e-12
 
 
-Given, Found = ParamSpec("Given"), TypeVar("Found")
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
 
 def in_64_bit(function: Callable[Given, Found]) -> Callable[Given, Found]:

@@ -203,7 +203,7 @@ def averaged_autoencoder(
     return _train(sources, key, present, epochs, training, progress, k=k)
 
 
-@jax.jit
+@_checks.checked()
 def autoencoded_rows(
     parameters: Autoencoder, sources: Sources, *, present: Present | None = None
 ) -> Float[Array, "n m"]:

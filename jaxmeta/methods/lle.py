@@ -119,7 +119,19 @@ def _check_values(sources: Sequence[Array], has: np.ndarray, neighbours: int) ->
         _checks.fail("present", got, "each word in at least one", "drop the others")
 
 
-@jax.jit(static_argnames="neighbours")
+def _check_known(source: Any, *, present: Any = None, **_: Any) -> None:
+    """No word that is there has NaN, of which neighbours would show nothing."""
+    _checks.array("source", source, 2)
+    if present is not None:
+        _checks.present(present, source.shape[0])
+    if not isinstance(source, jax.core.Tracer) and not isinstance(present, jax.core.Tracer):
+        there = slice(None) if present is None else np.asarray(present)
+        if np.isnan(np.asarray(source)[there]).any():
+            do = "mark words that it lacks in present"
+            _checks.fail("source", "NaN", "numbers, for a result that is integers", do)
+
+
+@_checks.checked(_check_known, static=("neighbours",))
 def nearest_neighbours(
     source: Float[Array, "n k"], *, neighbours: int, present: Bool[Array, " n"] | None = None
 ) -> Int[Array, "n neighbours"]:
@@ -130,12 +142,10 @@ def nearest_neighbours(
     have the neighbours -1, and are nobody's. Cost: $2n^2k$ flops in products, and a selection out
     of each row; memory: some hundred rows of $n$ numbers.
     """
-    _checks.array("source", source, 2)
     n = source.shape[0]
     _checks.integer("neighbours", neighbours, least=1, most=n - 1, of="the vocabulary, less one,")
     if present is None:
         present = jnp.ones(n, bool)
-    _checks.present(present, n)
     source = jnp.where(jnp.broadcast_to(present[:, None], source.shape), source, 0)
     # Distances are differences of large numbers where the words lie far off the origin.
     mean = jnp.sum(source, axis=0) / jnp.maximum(jnp.sum(present), 1).astype(source.dtype)
@@ -153,7 +163,7 @@ def nearest_neighbours(
     return lax.map(of, jnp.arange(n), batch_size=batch)
 
 
-@jax.jit
+@_checks.checked()
 def reconstruction_weights(
     sources: Sources, neighbours: Sequence[Int[Array, "n _"]], *, ridge: Scalar = 1e-3
 ) -> tuple[Float[Array, "n _"], ...]:

@@ -153,6 +153,33 @@ def jit_equals_eager(case):
     assert_trees_close(case.out, eager, scale=scale, terms=case.row.terms)
 
 
+def spoilt(case, change):
+    """Arguments as in scripts with one leaf changed, and which."""
+    leaves, structure = jax.tree.flatten(as_in_scripts(case.arguments))
+    for i, leaf in enumerate(leaves):
+        given = [*leaves[:i], change(np.asarray(leaf, DTYPE)), *leaves[i + 1 :]]
+        yield f"argument {i} of {structure}", structure.unflatten(given)
+
+
+def other_byte_orders_raise_or_are_understood(case):
+    """Compiled programs take their bytes for other numbers."""
+    eager = case.row.call(*as_in_scripts(case.arguments))
+    for where, given in spoilt(case, lambda x: x.astype(x.dtype.newbyteorder("S"))):
+        try:
+            found, said = case.row.call(*given), ""
+        except TypeError as error:
+            found, said = eager, str(error)
+        assert not said or FORM.fullmatch(said), f"{where}: {said}"
+        assert_trees_close(found, eager, scale=norm_of(eager), terms=case.row.terms)
+
+
+def nan_raises(case):
+    """On the host, if nothing but integers comes out."""
+    for _, given in spoilt(case, lambda x: np.full_like(x, np.nan)):
+        with pytest.raises(ValueError, match=r"(?i)got nan"):
+            case.row.call(*given)
+
+
 def vmap_equals_a_loop(case):
     rng = generator()
     each = [cast(case.row.generic(rng)) for _ in range(3)]
@@ -319,6 +346,11 @@ def promises_of(table):
             return
         with subtests.test("new_values_compile_nothing"):
             new_values_compile_nothing(case, compilations)
+        with subtests.test("other_byte_orders_raise_or_are_understood"):
+            other_byte_orders_raise_or_are_understood(case)
+        if case.row.discrete:
+            with subtests.test("nan_raises"):
+                nan_raises(case)
         if case.row.scaling:
             with subtests.test("any_unit_gives_the_same_bits"):
                 any_unit_gives_the_same_bits(case)

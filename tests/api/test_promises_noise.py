@@ -181,7 +181,7 @@ TABLE = {
     ),
     "rie_strengths": Row(
         lambda eigenvalues, sigma: jaxmeta.shrinkage.rie_strengths(eigenvalues, sigma=sigma),
-        lambda rng: (5 + descending(rng, WORDS), rng.uniform(0.2, 0.3)),  # off the kink
+        lambda rng: (descending(rng, WORDS), rng.uniform(0.6, 0.7)),  # off the kink
         {
             "equal": lambda rng: (np.ones(WORDS), 0.25),  # noqa: ARG005
             "zero": lambda rng: (np.zeros(WORDS), 0.25),  # noqa: ARG005

@@ -3,10 +3,12 @@ r"""Strengths of noisy directions from the whole spectrum, with no assumption ab
 Where few values stand out from the noise, see `jaxmeta.noise`. An error in $\sigma$ shows in full.
 """
 
+import warnings
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float
@@ -46,14 +48,31 @@ def _check(*_: Any, sigma: Any, **__: Any) -> None:
     _checks.positive("sigma", sigma)
 
 
-@checked(_check)
+def _check_all(eigenvalues: Any, *, sigma: Any, **_: Any) -> None:
+    """Warn where the small ones are missing: of the noise alone there are some within its edge."""
+    _checks.positive("sigma", sigma)
+    _checks.array("eigenvalues", eigenvalues, 1)
+    if isinstance(eigenvalues, jax.core.Tracer) or isinstance(sigma, jax.core.Tracer):
+        return
+    magnitudes, n = np.abs(np.asarray(eigenvalues, np.float64)), len(eigenvalues)
+    if magnitudes.min() > float(sigma) * n**0.5:
+        warnings.warn(
+            f"eigenvalues: got {n}, none within sigma sqrt n = {float(sigma) * n**0.5:.3g} of 0,"
+            " expected all of the noisy signal; make up what is missing with complete_spectrum, or"
+            " leave it so if the ideal has no eigenvalue near 0.",
+            stacklevel=3,
+        )
+
+
+@checked(_check_all)
 def rotation_invariant(eigenvalues: Float[Array, " n"], *, sigma: Scalar) -> Float[Array, " n"]:
     r"""The best estimate of $\tilde u_i^\top M\tilde u_i$ without knowing any direction (RIE).
 
     $\xi_i = \mu_i - 2\tau^2 h(\mu_i)$, where $h$ is the real part of the observed spectrum's
     Stieltjes transform $\frac1n\sum_l 1/(\mu_i - i\eta - \mu_l)$ at $\eta = \sigma$. Takes *all*
-    $n$ eigenvalues of a symmetric signal, with their signs, in any order (see `complete_spectrum`).
-    Assumes Wigner noise. Cost: $O(n^2)$ time, $O(n)$ memory. Reference: `bun16`.
+    $n$ eigenvalues of a symmetric signal, with their signs, in any order (see `complete_spectrum`),
+    and warns if there is none within $\tau$ of 0: then the others are probably missing. Assumes
+    Wigner noise. Cost: $O(n^2)$ time, $O(n)$ memory. Reference: `bun16`.
 
     >>> import jax.numpy as jnp
     >>> print(f"{rotation_invariant(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5)[0]:.3f}")
@@ -65,7 +84,7 @@ def rotation_invariant(eigenvalues: Float[Array, " n"], *, sigma: Scalar) -> Flo
     return eigenvalues - 2 * eigenvalues.shape[0] * sigma * real
 
 
-@checked(_check, static=("positive",))
+@checked(_check_all, static=("positive",))
 def rie_strengths(
     eigenvalues: Float[Array, " n"], *, sigma: Scalar, positive: bool = False
 ) -> Float[Array, " n"]:
@@ -116,7 +135,7 @@ def _stieltjes(points: Array, poles: Array, eta: Array) -> tuple[Array, Array]:
     return lax.map(at, points, batch_size=128)
 
 
-@checked(_check, static=("positive", "size"))
+@checked(_check_all, static=("positive", "size"))
 def ideal_strengths(
     eigenvalues: Float[Array, " n"],
     *,
@@ -134,7 +153,8 @@ def ideal_strengths(
     K_{il}p_l$ over `size` candidates for $\lambda$, a convex problem.
 
     Where an eigenvalue is alone in its window of width $\eta$, what the window adds to $b_i$ is
-    faded out (a choice, not a theorem). `positive` says that the ideal has no negative eigenvalues.
+    faded out, by the factor $(1 - 1/(n\eta\pi\rho_i))^3$ (a choice, not a theorem). `positive` says
+    that the ideal has no negative eigenvalues. As with `rotation_invariant`, all $n$ are needed.
     Estimates are least reliable for $\alpha < ½$. Derivatives are good to some per cent; the
     residual has none. Cost: $O(n^2 + 40\,n\,\mathrm{size}^2)$. References: `bun16`, `ledoit11`.
     """
@@ -199,7 +219,7 @@ def _mixture(kernel: Array, floor: float, steps: int = 40) -> tuple[Array, Array
     return p, lax.stop_gradient(jnp.max(jnp.abs(p * slopes(p) - floor)))
 
 
-@jax.jit(static_argnames="n")
+@checked(static=("n",))
 def complete_spectrum(
     eigenvalues: Float[Array, " r"], *, n: int, trace: Scalar, square_norm: Scalar
 ) -> Float[Array, " n"]:

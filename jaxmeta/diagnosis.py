@@ -238,7 +238,7 @@ def diagnose(
     if words is not None and len(words) != n:
         _checks.fail("words", str(len(words)), str(n), "pass one for each row")
     parts = split_columns(whole, sources)
-    rows = np.stack([jax.jit(row_norms)(e) for e in (*parts, whole)]).astype(np.float64)
+    rows = np.asarray(_lengths((*parts, whole)), np.float64)
     wrong = np.flatnonzero(~np.isfinite(rows[-1]))
     if wrong.size:
         where = f"row {wrong[0]}" + ("" if words is None else f" ({words[wrong[0]]!r})")
@@ -250,7 +250,7 @@ def diagnose(
     shares = np.stack([
         [size / sum(sizes) for size in sizes],
         norms**2 / (np.sum(norms**2) or np.nan),
-        cosine_shares(parts),
+        cosine_shares(parts, (1.0,) * len(parts)),  # one program for both
         cosine_shares(parts, tuple(map(float, to_equal))),
     ])  # fmt: skip
     shares = np.append(shares, shares.sum(axis=1, keepdims=True), axis=1)
@@ -279,6 +279,11 @@ def diagnose(
     cka, distance, overlap = tables
     found = (n, tuple(profiles[:-1]), profiles[-1], cka, distance, overlap, k, worst)
     return Diagnosis(*found, raw, standardised)
+
+
+@jax.jit
+def _lengths(sources: Sources) -> Float[Array, "N n"]:
+    return jnp.stack([row_norms(source) for source in sources])
 
 
 @jax.jit

@@ -36,7 +36,7 @@ __all__ = [
 BLOCK = 32  # wide enough for the full speed of a product, narrow enough to converge fast
 SURVEY = 20  # steps of the survey
 GROWTH = 512  # rows that the basis grows by: each size compiles once
-DENSE = 4096  # up to this size all eigenpairs at once are faster
+DENSE = 4096  # up to this size all eigenpairs at once cost little more, and the density is exact
 
 Multiply = Callable[[Array], Array]
 """A symmetric matrix, as what it makes of (n, b) arrays."""
@@ -115,6 +115,7 @@ def leading_eigenpairs(
     key: Key[Array, ""],
     tolerance: float = 1e-3,
     dtype: Any = None,
+    dense: int | None = None,
     progress: Progress | None = None,
 ) -> Eigenpairs:
     r"""The `rank` eigenpairs of largest magnitude of the symmetric matrix behind `multiply`.
@@ -122,7 +123,8 @@ def leading_eigenpairs(
     Every pair has $\|Au - \lambda u\| \le \text{tolerance}\cdot|\lambda|$, or as little as rounding
     allows, about $10\epsilon|\lambda_1|$. `multiply` maps (n, b) arrays of `dtype` (JAX's default,
     if None) to such arrays, as `multiply_by` does; `key` draws the first block. Of an eigenvalue
-    that repeats more than 32 times, some pairs may be missed.
+    that repeats more than 32 times, some pairs may be missed. Up to `dense` words (4,096, if None)
+    all pairs are found at once, which makes the density exact.
 
     Cost, deep in the bulk: about $8r$ columns of products, $20nr^2$ flops of orthogonalisation,
     $6nr$ numbers of memory; a full eigendecomposition for $r > n/8$ or small $n$.
@@ -139,7 +141,7 @@ def leading_eigenpairs(
     _checks.positive("tolerance", tolerance, "pass a relative residual, such as 1e-3")
     say = progress or silent
     dtype = jnp.zeros((), dtype).dtype
-    if not iterates(n, rank):
+    if not iterates(n, rank, dense):
         return _dense(multiply, n, rank, dtype)
     survey_key, key = jax.random.split(key)
     krylov, ritz, density = _survey(multiply, n, survey_key, dtype, say)
@@ -194,9 +196,9 @@ def leading_eigenpairs(
     return pairs
 
 
-def iterates(n: int, rank: int) -> bool:
+def iterates(n: int, rank: int, dense: int | None = None) -> bool:
     """The loop is faster than a full eigendecomposition if this is true."""
-    return n > DENSE and rank <= n // 8
+    return n > (DENSE if dense is None else dense) and rank <= n // 8
 
 
 def eigenvalue_density(

@@ -104,34 +104,34 @@ def common_unit(*arrays: Float[Array, "..."]) -> Float[Array, ""]:
 
 def svd(x: Float[Array, "n m"], *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
     """`jnp.linalg.svd`, or NaN at once if `x` is not finite: of infinity LAPACK's never ends."""
-    x, unit, finite = _for_lapack(x)
+    x, unit = _in_unit(x)
     u, s, vt = jnp.linalg.svd(x, full_matrices=full_matrices)
-    u, s, vt = (jnp.where(finite, part, jnp.nan) for part in (u, unit * s, vt))
-    return u, s, vt
+    return u, unit * s, vt
 
 
 def singular_values(x: Float[Array, "n m"]) -> Float[Array, " _"]:
     """The singular values alone, as `svd` has them."""
-    x, unit, finite = _for_lapack(x)
-    return jnp.where(finite, unit * jnp.linalg.svd(x, compute_uv=False), jnp.nan)
+    x, unit = _in_unit(x)
+    return unit * jnp.linalg.svd(x, compute_uv=False)
 
 
 def eigh(x: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
     """`jnp.linalg.eigh`, or NaN at once, and nowhere anything else, if `x` is not finite."""
-    x, unit, finite = _for_lapack(x)
-    values, vectors = jnp.linalg.eigh(x)
-    return jnp.where(finite, unit * values, jnp.nan), jnp.where(finite, vectors, jnp.nan)
+    x, unit = _in_unit(x)
+    # Of NaN in some entries, unlike the SVD, it makes numbers.
+    known = ~jnp.isnan(jnp.sum(x))
+    values, vectors = jnp.linalg.eigh(jnp.where(known, x, jnp.nan))
+    return unit * values, jnp.where(known, vectors, jnp.nan)
 
 
-def _for_lapack(x: Array) -> tuple[Array, Array, Array]:
-    """A finite matrix in a unit that is a power of two, that unit, and whether all is finite.
+def _in_unit(x: Array) -> tuple[Array, Array]:
+    """A matrix in a unit that is a power of two, NaN where it is not finite, and that unit.
 
     LAPACK's own unit for what is very small or large is no power of two, so that results would not
     be the same at any scale.
     """
-    finite = jnp.all(jnp.isfinite(x))
     unit = common_unit(x)
-    return jnp.where(finite, x / unit, 0), unit, finite
+    return jnp.where(jnp.isfinite(x), x / unit, jnp.nan), unit
 
 
 @_checks.checked()

@@ -1,6 +1,7 @@
 """Weights by gradient descent: the one training loop, with any optax transformation."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -82,15 +83,15 @@ def gradient_weights(
     return Minimum(parameters, value, distance, jnp.concatenate([first[1][None], values]))
 
 
-@_checks.checked()
 def non_negative(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
     r"""The nearest parameters that are not negative, $\max(\theta, 0)$."""
+    jax.tree.map(partial(_checks.native, "parameters"), parameters)
     return optax.projections.projection_non_negative(parameters)
 
 
-@_checks.checked()
 def simplex(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
     """The nearest parameters that are not negative and sum to one, array by array."""
+    jax.tree.map(partial(_checks.native, "parameters"), parameters)
     with _lenient():  # optax computes in the default precision, whatever that of x is
         nearest = optax.projections.projection_simplex
         return jax.tree.map(lambda x: nearest(x).astype(x.dtype), parameters)

@@ -31,6 +31,9 @@ __all__ = [
 ]
 
 
+DENSE = 1536  # up to this size a full decomposition is as fast as the leading eigenpairs
+
+
 class Spectrum(NamedTuple):
     """Directions and strengths of a signal or of an embedding."""
 
@@ -47,7 +50,7 @@ def decompose(
 
     A symmetric signal is decomposed into eigenvectors, ordered by $|\lambda|$; with
     `symmetric=False` any dense matrix is, into left singular vectors. The `rank` leading pairs are
-    returned (all, if None). Up to 4,096 words, for ranks above an eighth of them, and inside `jit`,
+    returned (all, if None). Up to 1,536 words, for ranks above an eighth of them, and inside `jit`,
     this is a full decomposition, $O(n^3)$: derivatives of vectors are NaN at repeated values, and a
     matrix that is not symmetric but was said to be gives NaN. Otherwise it is `leading_eigenpairs`,
     with $\|Mu - \lambda u\|$ at most `tolerance` times $|\lambda|$; there a matrix that is not
@@ -68,7 +71,7 @@ def decompose(
     if sparse and not symmetric:
         expected = "a dense one with symmetric=False"
         _checks.fail("signal", "a sparse matrix", expected, "pass signal.toarray()")
-    if sparse or (symmetric and not traced and iterates(n, rank)):
+    if sparse or (symmetric and not traced and iterates(n, rank, DENSE)):
         return _leading(signal, rank, tolerance)
     return _decompose(signal, rank, symmetric)
 
@@ -98,7 +101,7 @@ def _leading(signal: Any, rank: int, tolerance: float) -> Spectrum:
         do = "symmetrise it, or pass symmetric=False with a dense array"
         _checks.fail("signal", "a matrix that is not its own transpose", "a symmetric one", do)
     pairs = leading_eigenpairs(
-        multiply, n=n, rank=rank, key=start, tolerance=tolerance, dtype=dtype
+        multiply, n=n, rank=rank, key=start, tolerance=tolerance, dtype=dtype, dense=DENSE
     )
     return Spectrum(fix_signs(pairs.vectors), jnp.abs(pairs.values))
 

@@ -12,7 +12,7 @@ import scipy.sparse.linalg
 from helpers import DTYPE, EPS, IN_64_BIT, assert_close, cast, exactly, rotation, rounded
 from jax import export
 
-from jaxmeta import decompose, eigen, validate
+from jaxmeta import decompose, eigen, spectral, validate
 from jaxmeta.eigen import eigenvalue_density, leading_eigenpairs, multiply_by
 
 pytestmark = pytest.mark.slow
@@ -25,6 +25,7 @@ KEY = jax.random.key(0)
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(eigen, "DENSE", 64)
+    monkeypatch.setattr(spectral, "DENSE", 64)
     monkeypatch.setattr(eigen, "SURVEY", 4)
 
 
@@ -313,7 +314,10 @@ def test_wrong_settings_raise(wrong, says):
 
 
 @pytest.mark.parametrize("form", [cast, scipy.sparse.csr_array])
-def test_decompose_takes_large_signals_apart(rng, form):
+def test_decompose_takes_large_signals_apart(rng, form, monkeypatch):
+    """Also those of which the density would be that of a full decomposition."""
+    monkeypatch.setattr(eigen, "DENSE", 4096)
+    monkeypatch.setattr(eigen, "_dense", None)
     signal = rounded(noisy(rng)).astype(DTYPE)
     spectrum = validate(decompose(form(signal), rank=RANK))
     truth = np.abs(eigenvalues_of(exactly(signal)))[:RANK]

@@ -29,7 +29,8 @@ def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]
       = \tfrac12\big(\langle S^\top S, D^\top D\rangle + \langle S^\top D, D^\top S\rangle\big),$$
 
     where both terms are $\ge 0$, so that losses near 0 keep their digits, in float32 too. The
-    gradient is 0 where the loss is. Cost: $14nk^2$ flops for $k = m$, memory $O(n(k + m))$.
+    gradient is 0 where the loss is. A program is compiled for each pair of widths: for the loss of
+    many $k$ see `pip_curve`. Cost: $14nk^2$ flops for $k = m$, memory $O(n(k + m))$.
     Reference: `yin18`.
 
     >>> import jax.numpy as jnp

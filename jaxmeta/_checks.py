@@ -7,6 +7,7 @@ looks before it compiles, and under a trace the same faults give NaN.
 
 import functools
 import importlib
+import inspect
 import sys
 from collections.abc import Callable, Collection, Sequence, Sized
 from typing import Any, NoReturn, TypeVar
@@ -25,6 +26,7 @@ __all__ = [
     "integer",
     "is_sparse",
     "matrices",
+    "native",
     "noisy",
     "noisy_descending",
     "not_negative",
@@ -55,10 +57,14 @@ def fail(
     raise error(f"{name}: got {got}, expected {expected}; {do}.")
 
 
-def checked(check: Callable[..., None], *, static: Sequence[str] = ()):
+def checked(
+    check: Callable[..., None] | None = None, *, static: Sequence[str] = (), discrete: bool = False
+):
     """Decorate a function to run `check` on its arguments, and then itself compiled.
 
-    Values can be looked at before a trace and not within, so `check` stands outside of `jit`.
+    Values can be looked at before a trace and not within, so checks stand outside of `jit`. Numbers
+    in another byte order raise, which a program takes for others. So does NaN if results are
+    `discrete`: of no integer can be seen that it means nothing.
     """
 
     def decorate(function: Function) -> Function:
@@ -66,12 +72,47 @@ def checked(check: Callable[..., None], *, static: Sequence[str] = ()):
 
         @functools.wraps(function)
         def call(*arguments, **settings):
-            check(*arguments, **settings)
+            given = jax.tree.leaves((arguments, settings))
+            if any(map(_swapped, given)):
+                native(*_first(_swapped, function, arguments, settings))
+            if check is not None:
+                check(*arguments, **settings)
+            if discrete and any(map(_has_nan, given)):
+                name, _ = _first(_has_nan, function, arguments, settings)
+                fail(name, "NaN", "numbers, for a result that is an integer", "drop or repair it")
             return compiled(*arguments, **settings)
 
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+def _swapped(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and not value.dtype.isnative
+
+
+def native(name: str, value: Any) -> None:
+    """`value` is in the byte order of this machine: compiled programs look at nothing but bytes."""
+    if _swapped(value):
+        do = "convert it with .astype(value.dtype.newbyteorder('='))"
+        fail(name, f"dtype {value.dtype}", "the byte order of this machine", do, TypeError)
+
+
+def _has_nan(value: Any) -> bool:
+    """Whether there is NaN among numbers that can be seen."""
+    if isinstance(value, jax.core.Tracer):
+        return False
+    number = isinstance(value, float) or jnp.issubdtype(getattr(value, "dtype", int), jnp.floating)
+    return number and bool(np.isnan(value).any())
+
+
+def _first(wrong: Callable[[Any], bool], function: Any, arguments: Any, settings: Any):
+    """The name of the first argument that is wrong, and what it is."""
+    given = inspect.signature(function).bind(*arguments, **settings).arguments
+    for (argument, *inner), value in jax.tree_util.tree_leaves_with_path(dict(given)):
+        if wrong(value):
+            return argument.key + jax.tree_util.keystr(tuple(inner)), value
+    raise AssertionError("nothing is wrong")
 
 
 def package(name: str, extra: str) -> Any:
@@ -112,6 +153,7 @@ def array(name: str, value: Any, ndim: int) -> None:
 
 def scalar(name: str, value: Any) -> None:
     """`value` is a single real number."""
+    native(name, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return
     if not hasattr(value, "shape"):

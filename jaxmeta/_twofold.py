@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxmeta.linalg import leading_bits, matmul, power_of_two
+from jaxmeta.linalg import eigh, leading_bits, matmul, power_of_two
 
 __all__ = [
     "Twofold",
@@ -161,7 +161,7 @@ def axes(gram: Twofold) -> tuple[Float[Array, " k"], Float[Array, "k k"]]:
 def _axes(gram: Twofold) -> tuple[Array, Array]:
     size = power_of_two(jnp.max(jnp.abs(gram.high)))
     gram = Twofold(gram.high / size, gram.low / size)
-    v = jnp.linalg.eigh(gram.high)[1]
+    v = eigh(gram.high)[1]
     if v.dtype != jnp.float64:
         v = lax.fori_loop(0, STEPS, lambda _, v: _refined(v, gram), v)
     squares = jnp.diag(congruence(v, gram, v).value)
@@ -178,7 +178,7 @@ def _refined(v: Float[Array, "k k"], gram: Twofold) -> Float[Array, "k k"]:
     """Axes that are nearer to those of the matrix."""
     near = congruence(v, gram, v).value
     logarithm = near * _slopes(jnp.diag(near)) + jnp.diag(jnp.log(_floored(jnp.diag(near))) - 1)
-    return matmul(v, jnp.linalg.eigh((logarithm + logarithm.T) / 2)[1])
+    return matmul(v, eigh((logarithm + logarithm.T) / 2)[1])
 
 
 def _floored(squares: Array) -> Array:

@@ -64,7 +64,7 @@ class Plan:
         return f"Plan({self.method!r}, {self.widths} to {self.width}{cut} columns)"
 
 
-@jax.jit
+@_checks.checked()
 def apply_plan(plan: Plan, sources: Sources, present: Present | None = None) -> Float[Array, "n m"]:
     """The rows of a plan: of the sources that it was fitted to, or of any others.
 

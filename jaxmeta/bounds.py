@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -93,7 +92,7 @@ class SourceOrder(NamedTuple):
     tight: Float[Array, ""]
 
 
-@jax.jit
+@_checks.checked()
 def lemma1(x: Float[Array, "n k"], y: Float[Array, "n k"]) -> Lemma1:
     r"""Both sides of $\|XX^\top - YY^\top\|_F = \sqrt2\,\|X^\top Y_\perp\|_F$ (Lemma 1).
 
@@ -106,7 +105,7 @@ def lemma1(x: Float[Array, "n k"], y: Float[Array, "n k"]) -> Lemma1:
     return Lemma1(pip_loss(x, y), jnp.sqrt(2.0).astype(x.dtype) * norm(principal_sines(x, y)))
 
 
-@jax.jit
+@_checks.checked()
 def bound_terms(
     ideal: Spectrum,
     sources: Sequence[Spectrum],
@@ -138,7 +137,7 @@ def bound_terms(
     return BoundTerms(bias, *map(jnp.stack, zip(*map(terms, a, b, blocks, sources), strict=True)))
 
 
-@jax.jit
+@_checks.checked()
 def best_order(
     ideal: Spectrum,
     sources: Sequence[Spectrum],
@@ -167,7 +166,7 @@ def best_order(
     return SourceOrder(jnp.asarray(orders)[best], bias + totals[best])
 
 
-@jax.jit(static_argnames="count")
+@_checks.checked(static=("count",), discrete=True)
 def select_sources(
     ideal: Spectrum, sources: Sequence[Spectrum], *, count: int, alpha: Scalar
 ) -> Int[Array, " count"]:

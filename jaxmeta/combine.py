@@ -9,7 +9,6 @@ and some are returned; inner products and losses have the right derivatives even
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -17,7 +16,7 @@ from jaxtyping import Array, Float
 
 from jaxmeta import _checks
 from jaxmeta._types import Present, Sources, Weights
-from jaxmeta.linalg import matmul, procrustes, right_axes, safe_ratio
+from jaxmeta.linalg import common_unit, matmul, procrustes, right_axes, safe_ratio
 
 __all__ = [
     "OneToN",
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 
-@jax.jit
+@_checks.checked()
 def concatenate(sources: Sources, weights: Weights | None = None) -> Float[Array, "n K"]:
     r"""Weighted concatenation $\hat E = [E_1 C_1 \ldots E_N C_N]$ (Eqs. 4 and 6).
 
@@ -57,7 +56,7 @@ def concatenate(sources: Sources, weights: Weights | None = None) -> Float[Array
     return jnp.concatenate(weighted, axis=1)
 
 
-@jax.jit
+@_checks.checked()
 def average(sources: Sources, *, present: Present | None = None) -> Float[Array, "n _"]:
     """Mean of the sources, AVG, each padded with zeros to the width of the widest.
 
@@ -73,7 +72,7 @@ def average(sources: Sources, *, present: Present | None = None) -> Float[Array,
     return total / jnp.maximum(jnp.sum(present, axis=1, keepdims=True, dtype=total.dtype), 1)
 
 
-@jax.jit
+@_checks.checked()
 def principal_axes(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
     r"""`source` turned to its principal axes: $US$, for $E = USV^\top$.
 
@@ -84,7 +83,7 @@ def principal_axes(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
     return matmul(source, right_axes(source, source.shape[1]))
 
 
-@jax.jit(static_argnames="k")
+@_checks.checked(static=("k",))
 def svd_reduce(
     sources: Sources, *, k: int, weights: Weights | None = None, present: Present | None = None
 ) -> Float[Array, "n k"]:
@@ -104,7 +103,7 @@ def svd_reduce(
     return matmul(whole, right_axes(whole, k))
 
 
-@jax.jit
+@_checks.checked()
 def rotate_onto(source: Float[Array, "n k"], reference: Float[Array, "n m"]) -> Float[Array, "n m"]:
     r"""`source` rotated onto `reference`: $E\,\arg\max_Q\langle E_{ref}, EQ\rangle$.
 
@@ -125,7 +124,7 @@ class RotatedAverage(NamedTuple):
     """The relative increase of the agreement in the last step: 0 at convergence."""
 
 
-@jax.jit(static_argnames="steps")
+@_checks.checked(static=("steps",))
 def rotated_average(
     sources: Sources, *, present: Present | None = None, steps: int = 20
 ) -> RotatedAverage:
@@ -140,9 +139,9 @@ def rotated_average(
     """
     _checks.integer("steps", steps, least=1)
     sources = known(sources, present)
-    rotations, change = rotations_between(
-        [[matmul(e.T, f) for f in sources] for e in sources], steps
-    )
+    unit = common_unit(*sources)
+    units = [source / unit for source in sources]
+    rotations, change = rotations_between([[matmul(e.T, f) for f in units] for e in units], steps)
     images = tuple(map(matmul, sources, rotations))
     return RotatedAverage(average(images, present=present), rotations, change)
 

@@ -137,7 +137,7 @@ def pairs_of(count: int, pairs: bool) -> list[tuple[int, int]]:
     return [(i, j) for i in range(count) for j in range(i, count if pairs else i + 1)]
 
 
-@jax.jit(static_argnames=("parts", "pairs"))
+@_checks.checked(static=("parts", "pairs"))
 def _moments(sources, present, parts, pairs) -> Moments:
     _checks.embeddings("sources", sources)
     n = sources[0].shape[0]
@@ -226,20 +226,20 @@ def _shorten(rows: np.ndarray, *, scale: bool) -> None:
     rows /= np.where(lengths == 0, 1, lengths)
 
 
-@jax.jit
+@_checks.checked()
 def mean_of(pair: Pair) -> Float[Array, " k"]:
     """The mean of the first source's rows, those that both have."""
     count, sums = (jax.tree.map(lambda x, at=at: x[at, 0], pair.sums) for at in np.s_[:1, 1:])
     return pair.shifts[0] + ratio(sums, count).value
 
 
-@jax.jit
+@_checks.checked()
 def centred_gram(pair: Pair, centres: tuple[Array, Array]) -> Twofold:
     r"""$\sum_w (x_w - a)^\top(y_w - b)$ over the rows that both have, about any `centres`."""
     return jax.tree.map(lambda x: x[1:, 1:], _about(pair, centres))
 
 
-@jax.jit
+@_checks.checked()
 def raw_gram(pair: Pair) -> Twofold:
     r"""$\sum_w x_w^\top y_w$ over the rows that both have."""
     first, second = jax.tree.map(jnp.zeros_like, pair.shifts)

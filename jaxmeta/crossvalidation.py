@@ -46,8 +46,7 @@ class CrossValidated(NamedTuple):
     def loss_of(self, weights: Float[Array, "s r"]) -> Float[Array, " r"]:
         """The same with a weight for each dimension of each part."""
         # A weighted direction has the value c^2 mu and the same strength.
-        changes = jax.vmap(loss_changes, (0, 0, None))
-        squares = changes(weights**2 * self.values, self.strengths, 0.5)
+        squares = jax.vmap(loss_changes)(weights**2 * self.values, self.strengths)
         return safe_sqrt(self.total + jnp.mean(squares, axis=0))
 
 

@@ -238,7 +238,7 @@ def diagnose(
     if words is not None and len(words) != n:
         _checks.fail("words", str(len(words)), str(n), "pass one for each row")
     parts = split_columns(whole, sources)
-    rows = np.stack([jax.jit(row_norms)(e) for e in (*parts, whole)]).astype(np.float64)
+    rows = np.asarray(_lengths((*parts, whole)), np.float64)
     wrong = np.flatnonzero(~np.isfinite(rows[-1]))
     if wrong.size:
         where = f"row {wrong[0]}" + ("" if words is None else f" ({words[wrong[0]]!r})")
@@ -250,7 +250,7 @@ def diagnose(
     shares = np.stack([
         [size / sum(sizes) for size in sizes],
         norms**2 / (np.sum(norms**2) or np.nan),
-        cosine_shares(parts),
+        cosine_shares(parts, (1.0,) * len(parts)),  # one program for both
         cosine_shares(parts, tuple(map(float, to_equal))),
     ])  # fmt: skip
     shares = np.append(shares, shares.sum(axis=1, keepdims=True), axis=1)
@@ -279,6 +279,11 @@ def diagnose(
     cka, distance, overlap = tables
     found = (n, tuple(profiles[:-1]), profiles[-1], cka, distance, overlap, k, worst)
     return Diagnosis(*found, raw, standardised)
+
+
+@jax.jit
+def _lengths(sources: Sources) -> Float[Array, "N n"]:
+    return jnp.stack([row_norms(source) for source in sources])
 
 
 @jax.jit
@@ -323,7 +328,7 @@ def _compare(whole: Float[Array, "n K"], sizes: tuple[int, ...], k: int):
     return measures, jnp.stack(lax.map(compare, pairs))
 
 
-@jax.jit
+@_checks.checked()
 def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Array, " N"]:
     """Share of each source in the variance of the cosines of `concatenate(sources, weights)`.
 
@@ -332,6 +337,7 @@ def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Arr
     """
     whole = concatenate(sources, weights)
     n, eps = whole.shape[0], jnp.finfo(whole.dtype).eps
+    others = float(max(n - 1, 1))  # the square of an integer may be too large for one of JAX
     b = unit_rows(whole)
     centre = jnp.mean(b, axis=0, keepdims=True)
     d = b - centre
@@ -342,18 +348,18 @@ def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Arr
 
     # Columns of this, added up over a source, are the covariance of its part with the whole.
     products = s * (2 * matmul(centre.T, centre) + s)
-    pairs = jnp.sum(per_source(products), axis=1) * (n / max(n - 1, 1))
+    pairs = jnp.sum(per_source(products), axis=1) * (n / others)
     # The pairs u = v, as deviations from the mean over all pairs.
     own = per_source(b**2) - per_source(centre**2)
-    same = jnp.mean(own * jnp.sum(own, axis=0, keepdims=True), axis=1) / max(n - 1, 1)
+    same = jnp.mean(own * jnp.sum(own, axis=0, keepdims=True), axis=1) / others
     means = jnp.mean(own, axis=1)
-    covariance = pairs - same - means * jnp.sum(means) / max(n - 1, 1) ** 2
+    covariance = pairs - same - means * jnp.sum(means) / others**2
     variance = jnp.sum(covariance)
     varies = variance > 16 * eps * jnp.sum(jnp.abs(pairs) + jnp.abs(same)) + (64 * eps) ** 2
     return jnp.where(varies, covariance / jnp.where(varies, variance, 1), jnp.nan)
 
 
-@jax.jit
+@_checks.checked()
 def disagreement(sources: Sources) -> Float[Array, " n"]:
     r"""$1 - \mathrm{corr}$ of the cosines of a word in two sources: 0 if they agree, 2 if opposite.
 

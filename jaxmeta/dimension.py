@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int, Key
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import matmul, safe_ratio, safe_sqrt
+from jaxmeta.linalg import common_unit, matmul, power_of_two, safe_ratio, safe_sqrt, svd
 from jaxmeta.noise import spiked_overlap, spiked_strengths, usvt
 from jaxmeta.pip import loss_changes
 from jaxmeta.shrinkage import ideal_strengths, rie_strengths
@@ -46,21 +46,26 @@ class SimulatedCurve(NamedTuple):
 
     @property
     def dimension(self) -> Int[Array, "..."]:
-        """The k at which the mean loss is smallest."""
+        """The k at which the mean loss is smallest; the first that is NaN, if there is one."""
         return 1 + jnp.argmin(self.mean, axis=-1)
 
 
-@jax.jit
+@checked(discrete=True)
 def best_dimension(
     values: Float[Array, " r"], strengths: Float[Array, " r"], *, alpha: Scalar
 ) -> Int[Array, ""]:
-    r"""The $k \ge 1$ with the smallest PIP loss predicted from strengths (see `jaxmeta.noise`)."""
+    r"""The $k \ge 1$ with the smallest PIP loss predicted from strengths (see `jaxmeta.noise`).
+
+    NaN raises; under a trace, where it cannot, the result means nothing if the curve has NaN.
+    """
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
-    return 1 + jnp.argmin(loss_changes(values, strengths, alpha))
+    b = power(values, 2 * alpha)
+    unit = common_unit(b, strengths)
+    return 1 + jnp.argmin(loss_changes(b / unit, strengths / unit))
 
 
-@checked(_checks.noisy_descending, static=("n",))
+@checked(_checks.noisy_descending, static=("n",), discrete=True)
 def select_dimension(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Int[Array, ""]:
@@ -77,7 +82,7 @@ def select_dimension(
     return best_dimension(values, strengths, alpha=alpha)
 
 
-@checked(_checks.noisy_descending, static=("n",))
+@checked(_checks.noisy_descending, static=("n",), discrete=True)
 def paper_dimension(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Int[Array, ""]:
@@ -87,11 +92,14 @@ def paper_dimension(
     far weaker ones, and so keeps too few dimensions. Cost: as of `paper_curve`.
     """
     ideal = usvt(values, sigma=sigma, n=n)
-    changes = loss_changes(*_with_noise(ideal, sigma, n, alpha), alpha)
+    lifted, strengths = _with_noise(ideal, sigma, n, alpha)
+    b = power(lifted, 2 * alpha)
+    unit = common_unit(b, strengths)
+    changes = loss_changes(b / unit, strengths / unit)
     return 1 + jnp.argmin(jnp.where(ideal > 0, changes, jnp.inf))
 
 
-@checked(_checks.noisy_descending, static=("n",))
+@checked(_checks.noisy_descending, static=("n",), discrete=True)
 def spiked_paper_dimension(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, alpha: Scalar
 ) -> Int[Array, ""]:
@@ -104,7 +112,7 @@ def spiked_paper_dimension(
     ideal = usvt(values, sigma=sigma, n=n)
     scale = jnp.asarray(sigma, values.dtype) * n**0.5
     above = ideal > scale
-    lifted = jnp.where(above, ideal + scale**2 / jnp.where(above, ideal, 1), 2 * scale)
+    lifted = jnp.where(above, ideal + scale * safe_ratio(scale, ideal), 2 * scale)
     strengths = power(ideal, 2 * alpha) * spiked_overlap(ideal, sigma=sigma, n=n)
     return best_dimension(lifted, strengths, alpha=alpha)
 
@@ -125,8 +133,11 @@ def paper_curve(
     of 2 % of their rank. Cost: $O(r + 320\,p^2)$ for $p$ groups: 478 for $r$ = 20,000.
     """
     ideal = usvt(values, sigma=sigma, n=n)
-    total = jnp.sum(power(ideal, 4 * alpha))
-    return predicted_curve(*_with_noise(ideal, sigma, n, alpha), alpha=alpha, total=total)
+    lifted, strengths = _with_noise(ideal, sigma, n, alpha)
+    a, b = power(ideal, 2 * alpha), power(lifted, 2 * alpha)
+    unit = common_unit(a, b)
+    changes = loss_changes(b / unit, strengths / unit)
+    return unit * safe_sqrt(jnp.sum((a / unit) ** 2) + changes)
 
 
 def _with_noise(ideal: Array, sigma: Any, n: int, alpha: Any) -> tuple[Array, Array]:
@@ -143,7 +154,9 @@ def _with_noise(ideal: Array, sigma: Any, n: int, alpha: Any) -> tuple[Array, Ar
     some = tau > 0
     unit = jnp.where(some, tau, 1)
     strength = power(ideal, 2 * alpha)
-    levels, own = means(ideal) / unit, means(strength)
+    # First by a power of two, so that no square of tau is formed, in derivatives either.
+    step = power_of_two(unit)
+    levels, own = means(ideal) / step / (unit / step), means(strength)
     places = jnp.concatenate([levels, -levels, jnp.zeros(1, dtype)])
     shares = jnp.asarray(np.concatenate([sizes, sizes, [2 * (n - r)]]) / (2 * n), dtype)
     middles = (edges[1:] + edges[:-1]) / 2
@@ -215,7 +228,7 @@ def _at_rank(places: Array, shares: Array, mass: Array) -> tuple[Array, Array, A
     return x, x + jnp.sum(shares * away / distance), square
 
 
-@jax.jit
+@checked()
 def predicted_curve(
     values: Float[Array, " r"], strengths: Float[Array, " r"], *, alpha: Scalar, total: Scalar
 ) -> Float[Array, " r"]:
@@ -227,7 +240,9 @@ def predicted_curve(
     _checks.strengths("strengths", strengths, values)
     _checks.scalar("alpha", alpha)
     _checks.scalar("total", total)
-    return safe_sqrt(jnp.asarray(total, values.dtype) + loss_changes(values, strengths, alpha))
+    total, b = jnp.asarray(total, values.dtype), power(values, 2 * alpha)
+    unit = common_unit(safe_sqrt(total), b, strengths)
+    return unit * safe_sqrt(total / unit / unit + loss_changes(b / unit, strengths / unit))
 
 
 def _check_simulation(ideal_values: Any, *, sigma: Any, n: int, alpha: Any, **_: Any) -> None:
@@ -256,20 +271,23 @@ def simulate_curve(
     _checks.integer("depth", depth, least=1)
     ideal, r, dtype = ideal_values, ideal_values.shape[0], ideal_values.dtype
     strength = power(ideal, 2 * alpha)
+    # No value is above the sum of the largest ideal one and the edge of the noise, by much.
+    unit = common_unit(strength, power(jnp.asarray(sigma, dtype) * n**0.5, 2 * alpha))
+    strength = strength / unit
 
     def squared_loss(key):
         dense = r * depth >= n
         z = jax.random.normal(key, (n, n), dtype) if dense else _blocks(key, r, n, depth, dtype)
         y = (jnp.asarray(sigma, dtype) * z).at[jnp.arange(r), jnp.arange(r)].add(ideal)
-        u, values, _ = jnp.linalg.svd(y, full_matrices=False)
+        u, values, _ = svd(y, full_matrices=False)
         t = matmul((u[:r, :r] ** 2).T, strength)
-        return jnp.sum(strength**2) + loss_changes(values[:r], t, alpha)
+        return jnp.sum(strength**2) + loss_changes(power(values[:r], 2 * alpha) / unit, t)
 
     squares = lax.map(squared_loss, jax.random.split(key, draws))
     mean = safe_sqrt(jnp.mean(squares, axis=0))
     spread = jnp.std(squares, axis=0, ddof=1) / draws**0.5
     # The error of a square root is that of the square over twice the root.
-    return SimulatedCurve(mean, safe_ratio(spread, 2 * mean))
+    return SimulatedCurve(unit * mean, unit * safe_ratio(spread, 2 * mean))
 
 
 def _blocks(key: Array, r: int, n: int, depth: int, dtype) -> Array:

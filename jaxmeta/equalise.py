@@ -18,10 +18,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxmeta import _checks
+from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
 from jaxmeta.dimension import best_dimension
 from jaxmeta.eigen import Eigenpairs
-from jaxmeta.linalg import fix_signs, matmul
+from jaxmeta.linalg import eigh, fix_signs, matmul
 from jaxmeta.shrinkage import rie_strengths
 from jaxmeta.spectral import Spectrum
 
@@ -94,7 +95,7 @@ def estimate_ideal(
     return restore(shrunk, pairs.vectors[:, :k], scales)
 
 
-@jax.jit
+@checked()
 def restore(
     eigenvalues: Float[Array, " r"], vectors: Float[Array, "n r"], scales: Float[Array, " n"]
 ) -> IdealEstimate:
@@ -105,7 +106,7 @@ def restore(
     _checks.array("eigenvalues", eigenvalues, 1)
     _checks.matrices(vectors=vectors, scales=scales[:, None])
     basis, triangle = jnp.linalg.qr(vectors / scales[:, None])
-    values, rotation = jnp.linalg.eigh(matmul(triangle * eigenvalues[None, :], triangle.T))
+    values, rotation = eigh(matmul(triangle * eigenvalues[None, :], triangle.T))
     order = jnp.argsort(-jnp.abs(values))
     values = values[order]
     found = Spectrum(fix_signs(matmul(basis, rotation[:, order])), jnp.abs(values))

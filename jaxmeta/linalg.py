@@ -5,7 +5,7 @@ All products run at the highest precision of the device; all functions work unde
 """
 
 import math
-from functools import partial
+from functools import partial, reduce
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,9 @@ from jaxmeta import _checks
 __all__ = [
     "axis_lengths",
     "column_norms",
+    "common_unit",
     "distance_to_boundary",
+    "eigh",
     "fix_signs",
     "leading_bits",
     "matmul",
@@ -31,6 +33,8 @@ __all__ = [
     "row_norms",
     "safe_ratio",
     "safe_sqrt",
+    "singular_values",
+    "svd",
     "unit",
 ]
 
@@ -38,19 +42,24 @@ matmul = partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 
 def safe_sqrt(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    r"""$\sqrt{\max(x, 0)}$ with gradient 0, not infinity, where it vanishes. NaN stays NaN."""
-    vanishes = x <= 0
+    r"""$\sqrt{\max(x, 0)}$ with gradient 0, not infinity, where it vanishes. NaN stays NaN.
+
+    Rounding may leave a little less than 0, but not minus infinity, which gives NaN.
+    """
+    vanishes = (x <= 0) & (x != -jnp.inf)
     return jnp.where(vanishes, 0, jnp.sqrt(jnp.where(vanishes, 1, x)))
 
 
 def safe_ratio(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
     """The quotient a / b, with 0 where b is 0 (and NaN where a is NaN); finite derivatives."""
-    return jnp.where(b == 0, 0 * a, a / jnp.where(b == 0, 1, b))
+    # Its derivative has the square of b: in its own unit that is neither 0 nor infinite.
+    unit = power_of_two(jnp.abs(b))
+    return jnp.where(b == 0, 0 * a, (a / unit) / jnp.where(b == 0, 1, b / unit))
 
 
 def norm(x: Float[Array, "..."]) -> Float[Array, ""]:
     r"""Euclidean (Frobenius) norm of all entries: no overflow, and gradient 0 at 0."""
-    scale = power_of_two(jnp.max(jnp.abs(x)))
+    scale = common_unit(x)
     return scale * safe_sqrt(jnp.sum((x / scale) ** 2))
 
 
@@ -66,6 +75,7 @@ def column_norms(x: Float[Array, "n k"]) -> Float[Array, " k"]:
 
 def unit(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """An array over its norm; zeros stay zeros."""
+    x = x / common_unit(x)
     size = norm(x)
     return x / jnp.where(size == 0, 1, size)
 
@@ -77,16 +87,54 @@ def outside(basis: Float[Array, "n k"], x: Float[Array, "n m"]) -> Float[Array, 
 
 def power_of_two(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """The power of two in (x / 2, x], or 1 for x = 0: dividing by it rounds nothing. A constant."""
-    x = lax.stop_gradient(x)
-    _, exponent = jnp.frexp(x)
+    limits = jnp.finfo(x.dtype)
+    bits = lax.bitcast_convert_type(lax.stop_gradient(x), f"uint{limits.bits}")
+    # The bits of the exponent alone, of a number that is not negative.
+    power = lax.bitcast_convert_type(bits >> limits.nmant << limits.nmant, x.dtype)
     # 0, NaN and infinity have no such power: leave them alone, they show in what is scaled. The
     # largest power has no normal reciprocal: take the one before.
-    regular = jnp.isfinite(x) & (x > 0)
-    exponent = jnp.minimum(exponent - 1, jnp.finfo(x.dtype).maxexp - 2)
-    return jnp.ldexp(jnp.ones_like(x), jnp.where(regular, exponent, 0))
+    power = jnp.minimum(power, 2.0 ** (limits.maxexp - 2))
+    return jnp.where((x > 0) & (x < jnp.inf) & (power > 0), power, 1)
 
 
-@jax.jit
+def common_unit(*arrays: Float[Array, "..."]) -> Float[Array, ""]:
+    """The power of two in the largest magnitude of all entries; see `power_of_two`."""
+    return power_of_two(reduce(jnp.maximum, (jnp.max(jnp.abs(x)) for x in arrays)))
+
+
+def svd(x: Float[Array, "n m"], *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
+    """`jnp.linalg.svd`, or NaN at once if `x` is not finite: of infinity LAPACK's never ends."""
+    x, unit = _in_unit(x)
+    u, s, vt = jnp.linalg.svd(x, full_matrices=full_matrices)
+    return u, unit * s, vt
+
+
+def singular_values(x: Float[Array, "n m"]) -> Float[Array, " _"]:
+    """The singular values alone, as `svd` has them."""
+    x, unit = _in_unit(x)
+    return unit * jnp.linalg.svd(x, compute_uv=False)
+
+
+def eigh(x: Float[Array, "n n"]) -> tuple[Float[Array, " n"], Float[Array, "n n"]]:
+    """`jnp.linalg.eigh`, or NaN at once, and nowhere anything else, if `x` is not finite."""
+    x, unit = _in_unit(x)
+    # Of NaN in some entries, unlike the SVD, it makes numbers.
+    known = ~jnp.isnan(jnp.sum(x))
+    values, vectors = jnp.linalg.eigh(jnp.where(known, x, jnp.nan))
+    return unit * values, jnp.where(known, vectors, jnp.nan)
+
+
+def _in_unit(x: Array) -> tuple[Array, Array]:
+    """A matrix in a unit that is a power of two, NaN where it is not finite, and that unit.
+
+    LAPACK's own unit for what is very small or large is no power of two, so that results would not
+    be the same at any scale.
+    """
+    unit = common_unit(x)
+    return jnp.where(jnp.isfinite(x), x / unit, jnp.nan), unit
+
+
+@_checks.checked()
 def residual(
     c: Float[Array, "n m"],
     a: Float[Array, "n k"],
@@ -120,7 +168,7 @@ def leading_bits(x: Array, bits: int, *, axis: int) -> Array:
     return (x + shifter) - shifter
 
 
-@jax.jit
+@_checks.checked()
 def procrustes(f: Float[Array, "n m"], e: Float[Array, "n k"]) -> Float[Array, "m k"]:
     r"""The rotation that brings `f` closest to `e`: $\arg\max_Q \langle E, FQ\rangle$.
 
@@ -129,13 +177,13 @@ def procrustes(f: Float[Array, "n m"], e: Float[Array, "n k"]) -> Float[Array, "
     returned. Cost: $O(nkm)$ plus one SVD of an $m \times k$ matrix. Reference: `schonemann66`.
     """
     _checks.matrices(f=f, e=e)
-    return _polar(matmul(f.T, e))
+    return _polar(matmul((f / common_unit(f)).T, e / common_unit(e)))
 
 
 @jax.custom_jvp
 def _polar(a: Float[Array, "m k"]) -> Float[Array, "m k"]:
     """The orthogonal factor U V' of a = U S V'."""
-    u, _, vt = jnp.linalg.svd(a, full_matrices=False)
+    u, _, vt = svd(a, full_matrices=False)
     return matmul(u, vt)
 
 
@@ -143,7 +191,7 @@ def _polar(a: Float[Array, "m k"]) -> Float[Array, "m k"]:
 def _polar_jvp(primals, tangents):
     # Unlike U and V, their product is smooth at repeated singular values: only sums divide here.
     (a,), (da,) = primals, tangents
-    u, s, vt = jnp.linalg.svd(a, full_matrices=False)
+    u, s, vt = svd(a, full_matrices=False)
     inner = matmul(matmul(u.T, da), vt.T)
     turn = safe_ratio(inner - inner.T, s[:, None] + s[None, :])
     inverse = safe_ratio(jnp.ones_like(s), s)
@@ -153,7 +201,7 @@ def _polar_jvp(primals, tangents):
     return matmul(u, vt), matmul(matmul(u, turn), vt) + grown
 
 
-@jax.jit
+@_checks.checked()
 def principal_sines(x: Float[Array, "n k"], y: Float[Array, "n m"]) -> Float[Array, " k"]:
     r"""Sines of the principal angles of span(`x`) to span(`y`), descending (Lemma 2).
 
@@ -165,7 +213,7 @@ def principal_sines(x: Float[Array, "n k"], y: Float[Array, "n m"]) -> Float[Arr
     left = residual(x, y, matmul(y.T, x))
     # y is orthonormal only up to rounding: what that leaves inside span(y) goes in a second pass.
     left = left - matmul(y, matmul(y.T, left))
-    return jnp.linalg.svd(left, compute_uv=False)
+    return singular_values(left)
 
 
 def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
@@ -178,7 +226,8 @@ def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def right_axes(x: Float[Array, "n m"], k: int) -> Float[Array, "m k"]:
     """The k leading right singular vectors v of x, with the signs for which x v has its own."""
-    _, _, vt = jnp.linalg.svd(jnp.linalg.qr(x, mode="r"))
+    x = x / common_unit(x)
+    _, _, vt = svd(jnp.linalg.qr(x, mode="r"))
     v = vt[:k].T
     image = matmul(x, v)
     flipped = jnp.any(fix_signs(image) != image, axis=0, keepdims=True)
@@ -189,7 +238,7 @@ def right_axes(x: Float[Array, "n m"], k: int) -> Float[Array, "m k"]:
 def _right_axes_jvp(k, primals, tangents):
     (x,), (dx,) = primals, tangents
     v = right_axes(x, x.shape[1])
-    scale = power_of_two(jnp.max(jnp.abs(x)))
+    scale = common_unit(x)
     image, change = matmul(x, v) / scale, matmul(dx, v) / scale
     product = matmul(image.T, change)
     values = column_norms(image)

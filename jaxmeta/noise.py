@@ -9,7 +9,6 @@ dimension $i$ lowers the loss exactly if $\mu_i^{2\alpha} < 2t_i$.
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -17,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import norm
+from jaxmeta.linalg import common_unit, norm, power_of_two, safe_ratio
 from jaxmeta.spectral import power
 
 __all__ = [
@@ -48,7 +47,7 @@ def noise_std(first_half: Any, second_half: Any) -> Float[Array, ""]:
     return norm(entries) / (2 * count**0.5)
 
 
-@jax.jit(static_argnames=("n", "m"))
+@checked(static=("n", "m"))
 def bulk_noise_std(values: Float[Array, " r"], *, n: int, m: int | None = None) -> Float[Array, ""]:
     r"""The noise of a signal without a split, from the median of *all* its values.
 
@@ -84,7 +83,7 @@ def _median_of_noise(n: int, m: int) -> float:
     return float(np.sqrt(max(n, m) * np.interp(mass[-1] / 2, mass, middle)))
 
 
-def difference(first: Any, second: Any) -> tuple[Float[Array, " _"], int]:
+def difference(first: Any, second: Any) -> tuple[Float[Array, " _"], float]:
     """The stored entries of the difference of two halves, and the number of all entries."""
     both, sparse = "first_half and second_half", _checks.is_sparse(first)
     if sparse != _checks.is_sparse(second):
@@ -96,7 +95,7 @@ def difference(first: Any, second: Any) -> tuple[Float[Array, " _"], int]:
     if first.shape != second.shape:
         got = f"shapes {first.shape} and {second.shape}"
         _checks.fail(both, got, "the same", "count both halves over one vocabulary")
-    count = first.shape[0] * first.shape[1]
+    count = float(first.shape[0] * first.shape[1])  # more than an integer of JAX may hold
     if not sparse:
         return jnp.ravel(first - second), count
     stored = (first - second).data
@@ -125,17 +124,22 @@ def usvt(
     return jnp.maximum(values - sum(_scales(values, sigma, n, m)), 0)
 
 
+@checked(_checks.noisy, static=("n", "m"), discrete=True)
 def usvt_rank(
     values: Float[Array, " r"], *, sigma: Scalar, n: int, m: int | None = None
 ) -> Int[Array, ""]:
-    """The number of values above the edge of the noise, the rank of what `usvt` leaves."""
+    """The number of values above the edge of the noise, the rank of what `usvt` leaves.
+
+    NaN raises; under a trace, where it cannot, it is not above anything.
+    """
     return jnp.sum(usvt(values, sigma=sigma, n=n, m=m) > 0)
 
 
-@jax.jit
+@checked()
 def effective_rank(values: Float[Array, " r"]) -> Float[Array, ""]:
     r"""The number of equal values that would be as spread out, $(\sum\mu^2)^2 / \sum\mu^4$."""
     _checks.array("values", values, 1)
+    values = values / common_unit(values)
     return 1 / jnp.sum((values / norm(values)) ** 4)
 
 
@@ -155,13 +159,16 @@ def debias(
     [4. 2. 0.]
     """
     a, b = _scales(values, sigma, n, m)
+    edge = a + b
+    above = values > edge
+    # Each value is in a unit of its own, so that no square is too large or too small.
+    unit = power_of_two(values)
+    v, a, b = (jnp.where(above, x / unit, other) for x, other in ((values, 1), (a, 0), (b, 0)))
     top, bottom = a + b, a - b
-    above = values > top
-    v = jnp.where(above, values, 2 * top + 1)
     # The product form of (v^2 - a^2 - b^2)^2 - 4 a^2 b^2 does not cancel at the edge.
     root = jnp.sqrt((v - top) * (v + top) * (v - bottom) * (v + bottom))
-    ideal = jnp.sqrt((v**2 - a**2 - b**2 + root) / 2)
-    return jnp.where(jnp.isnan(values + top), jnp.nan, jnp.where(above, ideal, 0))
+    ideal = unit * jnp.sqrt((v**2 - a**2 - b**2 + root) / 2)
+    return jnp.where(jnp.isnan(values + edge), jnp.nan, jnp.where(above, ideal, 0))
 
 
 @checked(lambda ideal_values, **rest: _checks.noisy(ideal_values, **rest), static=("n", "m"))
@@ -175,12 +182,12 @@ def spiked_overlap(
     $(\lambda^4 - \sigma^4nm)/(\lambda^2(\lambda^2 + \sigma^2n))$. Reference: `benaych12`.
     """
     a, b = _scales(ideal_values, sigma, n, m)
-    least = a * b
-    square = ideal_values**2
-    above = square > least
-    safe = jnp.where(above, square, 2 * least + 1)
-    cosine = (safe - least) * (safe + least) / (safe * (safe + a**2))
-    return jnp.where(jnp.isnan(ideal_values + least), jnp.nan, jnp.where(above, cosine, 0))
+    size = jnp.abs(ideal_values)
+    # In units of the value: nothing is squared that is not below 1.
+    above = (size > 0) & ((a / size) * (b / size) < 1)
+    left, right = (safe_ratio(x, jnp.where(above, size, 0)) for x in (a, b))
+    cosine = (1 - left * right) * (1 + left * right) / (1 + left**2)
+    return jnp.where(jnp.isnan(ideal_values + a), jnp.nan, jnp.where(above, cosine, 0))
 
 
 @checked(_checks.noisy, static=("n", "m"))

@@ -1,6 +1,7 @@
 """Weights by gradient descent: the one training loop, with any optax transformation."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -26,7 +27,7 @@ class Minimum(NamedTuple):
     """The objective at the start and after each step."""
 
 
-@jax.jit(static_argnames=("objective", "optimiser", "steps", "project"))
+@_checks.checked(static=("objective", "optimiser", "steps", "project"))
 def gradient_weights(
     objective: Callable[..., Float[Array, ""]],
     start: PyTree[Float[Array, "..."]],
@@ -84,11 +85,13 @@ def gradient_weights(
 
 def non_negative(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
     r"""The nearest parameters that are not negative, $\max(\theta, 0)$."""
+    jax.tree.map(partial(_checks.native, "parameters"), parameters)
     return optax.projections.projection_non_negative(parameters)
 
 
 def simplex(parameters: PyTree[Float[Array, "..."]]) -> PyTree[Float[Array, "..."]]:
     """The nearest parameters that are not negative and sum to one, array by array."""
+    jax.tree.map(partial(_checks.native, "parameters"), parameters)
     with _lenient():  # optax computes in the default precision, whatever that of x is
         nearest = optax.projections.projection_simplex
         return jax.tree.map(lambda x: nearest(x).astype(x.dtype), parameters)

@@ -1,26 +1,26 @@
 """The pairwise inner-product (PIP) loss: embeddings compared up to rotation."""
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
 from jaxmeta import _checks
+from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import matmul, power_of_two, procrustes, residual, safe_sqrt
+from jaxmeta.linalg import common_unit, matmul, procrustes, residual, safe_sqrt
 from jaxmeta.spectral import Spectrum, check_spectrum, power
 
 __all__ = ["loss_changes", "pip_curve", "pip_loss", "pip_matrix", "strengths_against"]
 
 
-@jax.jit
+@checked()
 def pip_matrix(e: Float[Array, "n k"]) -> Float[Array, "n n"]:
     r"""All pairwise inner products, $\mathrm{PIP}(E) = EE^\top$ (Eq. 1). Cost: $O(n^2 k)$."""
     _checks.array("e", e, 2)
     return matmul(e, e.T)
 
 
-@jax.jit
+@checked()
 def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""PIP loss $\|EE^\top - FF^\top\|_F$ (Eq. 2).
 
@@ -30,7 +30,8 @@ def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]
       = \tfrac12\big(\langle S^\top S, D^\top D\rangle + \langle S^\top D, D^\top S\rangle\big),$$
 
     where both terms are $\ge 0$, so that losses near 0 keep their digits, in float32 too. The
-    gradient is 0 where the loss is. Cost: $14nk^2$ flops for $k = m$, memory $O(n(k + m))$.
+    gradient is 0 where the loss is. A program is compiled for each pair of widths: for the loss of
+    many $k$ see `pip_curve`. Cost: $14nk^2$ flops for $k = m$, memory $O(n(k + m))$.
     Reference: `yin18`.
 
     >>> import jax.numpy as jnp
@@ -41,7 +42,7 @@ def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]
     _checks.matrices(e=e, f=f)
     if f.shape[1] > e.shape[1]:
         e, f = f, e
-    scale = power_of_two(jnp.maximum(jnp.max(jnp.abs(e)), jnp.max(jnp.abs(f))))
+    scale = common_unit(e, f)
     e, f = e / scale, f / scale
     # A constant to differentiation: the identity holds for every rotation, not for the best alone.
     q = procrustes(lax.stop_gradient(f), lax.stop_gradient(e))
@@ -54,7 +55,7 @@ def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]
     return scale * (scale * safe_sqrt(squared / 2))
 
 
-@jax.jit
+@checked()
 def pip_curve(ideal: Spectrum, noisy: Spectrum, *, alpha: Scalar) -> Float[Array, " r"]:
     r"""PIP loss of the first $k$ dimensions of `noisy` against `ideal`, for all $k = 1, \ldots, r$.
 
@@ -67,12 +68,16 @@ def pip_curve(ideal: Spectrum, noisy: Spectrum, *, alpha: Scalar) -> Float[Array
     >>> print(pip_curve(ideal, ideal, alpha=0.5).round(3))
     [2.236 1.    0.   ]
     """
+    check_spectrum("ideal", ideal)
     check_spectrum("noisy", noisy)
-    t = strengths_against(ideal, noisy.vectors, alpha=alpha)
-    return safe_sqrt(jnp.sum(power(ideal.values, 4 * alpha)) + loss_changes(noisy.values, t, alpha))
+    _checks.scalar("alpha", alpha)
+    strength, b = power(ideal.values, 2 * alpha), power(noisy.values, 2 * alpha)
+    unit = common_unit(strength, b)
+    t = strengths_against(ideal, noisy.vectors, alpha=alpha) / unit
+    return unit * safe_sqrt(jnp.sum((strength / unit) ** 2) + loss_changes(b / unit, t))
 
 
-@jax.jit
+@checked()
 def strengths_against(
     ideal: Spectrum, vectors: Float[Array, "n r"], *, alpha: Scalar
 ) -> Float[Array, " r"]:
@@ -88,9 +93,9 @@ def strengths_against(
     return matmul(overlaps, power(ideal.values, 2 * alpha))
 
 
-def loss_changes(
-    values: Float[Array, " r"], strengths: Float[Array, " r"], alpha: Scalar
-) -> Float[Array, " r"]:
-    """The first k dimensions change the squared loss by this much, for all k."""
-    b = power(values, 2 * alpha)
+def loss_changes(b: Float[Array, " r"], strengths: Float[Array, " r"]) -> Float[Array, " r"]:
+    r"""The first k dimensions change the squared loss by this much, for all k.
+
+    `b` is $\mu^{2\alpha}$; pass it and strengths in a unit whose square is no overflow.
+    """
     return jnp.cumsum(b * (b - 2 * strengths))

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 
 from jaxmeta import _checks
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import axis_lengths, matmul, norm, right_axes, safe_ratio, unit
+from jaxmeta.linalg import axis_lengths, common_unit, matmul, norm, right_axes, safe_ratio, unit
 from jaxmeta.spectral import power
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-@jax.jit
+@_checks.checked()
 def centre_rows(
     source: Float[Array, "n k"], *, present: Bool[Array, " n"] | None = None
 ) -> Float[Array, "n k"]:
@@ -43,37 +43,38 @@ def centre_rows(
     return jnp.where(known, source - mean, 0)
 
 
-@jax.jit
+@_checks.checked()
 def unit_rows(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
     r"""$e(w)/\|e(w)\|$ for each row, so that inner products are cosines. Rows of zeros stay so."""
     _checks.array("source", source, 2)
     return jax.vmap(unit)(source)
 
 
-@jax.jit
+@_checks.checked()
 def unit_frobenius(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
     r"""$E/\|E\|_F$ has a squared norm of 1."""
     _checks.array("source", source, 2)
     return unit(source)
 
 
-@jax.jit
+@_checks.checked()
 def unit_spectral(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
     r"""$E/\|E\|_2$ has a largest singular value of 1. Cost: $O(nk^2)$."""
     _checks.array("source", source, 2)
     return safe_ratio(source, norm(matmul(source, right_axes(source, 1))))
 
 
-@jax.jit
+@_checks.checked()
 def spectrum_power(source: Float[Array, "n k"], *, exponent: Scalar) -> Float[Array, "n k"]:
     r"""$US^p$ for $E = USV^\top$, on principal axes. $O(nk^2)$. References: `caron01`, `levy15`."""
     _checks.array("source", source, 2)
     _checks.scalar("exponent", exponent)
-    image = matmul(source, right_axes(source, source.shape[1]))
-    return image * power(axis_lengths(image), jnp.asarray(exponent, source.dtype) - 1)[None, :]
+    exponent, unit = jnp.asarray(exponent, source.dtype), common_unit(source)
+    image = matmul(source / unit, right_axes(source, source.shape[1]))
+    return power(unit, exponent) * image * power(axis_lengths(image), exponent - 1)[None, :]
 
 
-@jax.jit(static_argnames="count")
+@_checks.checked(static=("count",))
 def remove_leading(source: Float[Array, "n k"], *, count: int) -> Float[Array, "n k"]:
     """Rows less their part along the `count` strongest directions. $O(nk^2)$. Reference: `mu18`."""
     _checks.array("source", source, 2)
@@ -82,7 +83,7 @@ def remove_leading(source: Float[Array, "n k"], *, count: int) -> Float[Array, "
     return source - matmul(matmul(source, axes), axes.T)
 
 
-@jax.jit
+@_checks.checked()
 def standardise(
     source: Float[Array, "n k"], *, present: Bool[Array, " n"] | None = None
 ) -> Float[Array, "n k"]:
@@ -103,7 +104,7 @@ def standardise(
     return unit_frobenius(spectrum_power(centred, exponent=0.5))
 
 
-@jax.jit
+@_checks.checked()
 def balanced_exponent(values: Float[Array, " k"]) -> Float[Array, ""]:
     """The $p$ for which $s^{2p}$ is at equal angles to $s^2$ and to a flat spectrum.
 

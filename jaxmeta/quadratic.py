@@ -6,6 +6,7 @@ concatenation against an ideal $E$ is $\|EE^\top - \hat E\hat E^\top\|_F^2 = q^\
 semi-definite (Schur), so the best weights solve a non-negative least squares problem.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -17,7 +18,15 @@ from jaxtyping import Array, Float, Int
 
 from jaxmeta import _checks
 from jaxmeta._types import Sources
-from jaxmeta.linalg import distance_to_boundary, matmul, norm, safe_ratio, safe_sqrt, unit
+from jaxmeta.linalg import (
+    distance_to_boundary,
+    matmul,
+    norm,
+    power_of_two,
+    safe_ratio,
+    safe_sqrt,
+    unit,
+)
 
 __all__ = [
     "PipQuadratic",
@@ -39,6 +48,10 @@ class PipQuadratic(NamedTuple):
     """Squared norms of the columns seen from the ideal, h."""
     constant: Float[Array, ""]
     """The squared loss of nothing at all."""
+    units: Float[Array, " K"] | float = 1.0
+    """What columns are in, powers of two: 1 but for lengths whose fourth power may overflow."""
+    ideal_unit: Float[Array, ""] | float = 1.0
+    """The same of the ideal."""
 
 
 class Solution(NamedTuple):
@@ -51,11 +64,11 @@ class Solution(NamedTuple):
     steps: Int[Array, ""]
 
 
-@jax.jit
+@_checks.checked()
 def pip_quadratic(ideal_embedding: Float[Array, "n d"], sources: Sources) -> PipQuadratic:
     r"""The quadratic of all dimensions of all sources (DW): $G$, $h$ and $\|E^\top E\|_F^2$.
 
-    Entries are fourth powers of lengths: in float32 columns should be $10^{-9}$ to $10^9$ long.
+    Entries are fourth powers of lengths, in `units` where these are very long or very short.
     Cost: $O(n(K + d)^2)$, memory $O((K + d)^2)$ on top of the sources.
 
     >>> import jax.numpy as jnp
@@ -68,14 +81,25 @@ def pip_quadratic(ideal_embedding: Float[Array, "n d"], sources: Sources) -> Pip
     for j, source in enumerate(sources):
         _checks.matrices(ideal_embedding=ideal_embedding, **{f"sources[{j}]": source})
     z = jnp.concatenate(sources, axis=1)
+    units, ideal_unit = _unit(z, axis=0), _unit(ideal_embedding)
+    z, ideal = z / units[None, :], ideal_embedding / ideal_unit
     return PipQuadratic(
         matmul(z.T, z) ** 2,
-        jnp.sum(matmul(ideal_embedding.T, z) ** 2, axis=0),
-        jnp.sum(matmul(ideal_embedding.T, ideal_embedding) ** 2),
+        jnp.sum(matmul(ideal.T, z) ** 2, axis=0),
+        jnp.sum(matmul(ideal.T, ideal) ** 2),
+        units,
+        ideal_unit,
     )
 
 
-@jax.jit(static_argnames="sizes")
+def _unit(x: Float[Array, "n k"], axis: int | None = None) -> Float[Array, "..."]:
+    """The power of two in the largest magnitude, or 1 where fourth powers are far from the ends."""
+    unit = power_of_two(jnp.max(jnp.abs(x), axis=axis))
+    end = 2.0 ** (jnp.finfo(x.dtype).maxexp // 8)
+    return jnp.where((unit < end) & (unit > 1 / end), 1, unit)
+
+
+@_checks.checked(static=("sizes",))
 def per_source(quadratic: PipQuadratic, *, sizes: tuple[int, ...]) -> PipQuadratic:
     """The quadratic of one weight per source (SW), of widths `sizes`. Cost: $O(K^2N)$."""
     _check(quadratic)
@@ -84,11 +108,18 @@ def per_source(quadratic: PipQuadratic, *, sizes: tuple[int, ...]) -> PipQuadrat
     if sum(sizes) != width:
         got, expected = f"{sizes}, {sum(sizes)} in all", f"{width}, the width of the quadratic"
         _checks.fail("sizes", got, expected, "pass the widths of its sources")
-    gram = _add_up(_add_up(quadratic.gram, sizes).T, sizes).T
-    return PipQuadratic(gram, _add_up(quadratic.linear, sizes), quadratic.constant)
+    # A source is in the largest unit that its columns have.
+    owners, dtype = _owners(sizes), quadratic.linear.dtype
+    units = jnp.broadcast_to(jnp.asarray(quadratic.units, dtype), width)
+    largest = jax.ops.segment_max(units, owners, num_segments=len(sizes))
+    squares = (units / largest[owners]) ** 2
+    gram = squares[:, None] * quadratic.gram * squares[None, :]
+    gram = _add_up(_add_up(gram, sizes).T, sizes).T
+    linear = _add_up(squares * quadratic.linear, sizes)
+    return quadratic._replace(gram=gram, linear=linear, units=largest)
 
 
-@jax.jit
+@_checks.checked()
 def quadratic_loss(quadratic: PipQuadratic, squares: Float[Array, " K"]) -> Float[Array, ""]:
     r"""The PIP loss $\sqrt{q^\top Gq - 2h^\top q + \text{constant}}$ of squared weights `squares`.
 
@@ -101,11 +132,13 @@ def quadratic_loss(quadratic: PipQuadratic, squares: Float[Array, " K"]) -> Floa
         expected = f"{quadratic.linear.shape}, as many as the quadratic has"
         do = "join dimension weights with jnp.concatenate, or see per_source"
         _checks.fail("squares", f"shape {squares.shape}", expected, do)
+    ratio, unit = quadratic.units / quadratic.ideal_unit, quadratic.ideal_unit
+    squares = squares * ratio * ratio
     linear = matmul(quadratic.gram, squares) - 2 * quadratic.linear
-    return safe_sqrt(matmul(squares, linear) + quadratic.constant)
+    return unit * (unit * safe_sqrt(matmul(squares, linear) + quadratic.constant))
 
 
-@jax.jit(static_argnames="steps")
+@_checks.checked(static=("steps",))
 def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
     r"""The weights with the smallest PIP loss of all: $\min_{q \ge 0} q^\top Gq - 2h^\top q$.
 
@@ -128,10 +161,11 @@ def exact_weights(quadratic: PipQuadratic, *, steps: int = 50) -> Solution:
     x = _polished(a, c, x)
     residual = _violation(*lax.stop_gradient((a, c, x)))
     x = jnp.where(jnp.isnan(residual), jnp.nan, x)
-    return Solution(safe_sqrt(x * size), residual, taken)
+    weights = safe_sqrt(x * size) * quadratic.ideal_unit / quadratic.units
+    return Solution(weights, residual, taken)
 
 
-@jax.jit
+@_checks.checked()
 def agreement_weights(sources: Sources) -> Float[Array, " N"]:
     r"""Weights by which each source's inner products are predicted best from those of the others.
 
@@ -145,7 +179,7 @@ def agreement_weights(sources: Sources) -> Float[Array, " N"]:
     lengths = jnp.stack([norm(e) for e in sources])
     lengths = jnp.where(lengths == 0, 1, lengths)
     # In terms of x = q |E|^2, so that no fourth power of a length is ever formed but in ratios.
-    scale = (lengths / jnp.max(lengths)) ** 2
+    scale = safe_ratio(lengths, jnp.max(lengths)) ** 2
     number, sizes = len(sources), tuple(e.shape[1] for e in sources)
     z = jnp.concatenate([unit(e) for e in sources], axis=1)
     products = _add_up(_add_up(matmul(z.T, z) ** 2, sizes).T, sizes)
@@ -157,8 +191,12 @@ def agreement_weights(sources: Sources) -> Float[Array, " N"]:
 
 def _add_up(x: Float[Array, "K ..."], sizes: tuple[int, ...]) -> Float[Array, "N ..."]:
     """Sums over the rows of each source."""
-    member = np.repeat(np.arange(len(sizes)), sizes)
-    return jax.ops.segment_sum(x, member, num_segments=len(sizes), indices_are_sorted=True)
+    return jax.ops.segment_sum(x, _owners(sizes), num_segments=len(sizes), indices_are_sorted=True)
+
+
+def _owners(sizes: Sequence[int]) -> np.ndarray:
+    """The source of each column."""
+    return np.repeat(np.arange(len(sizes)), sizes)
 
 
 def _check(quadratic: object) -> None:

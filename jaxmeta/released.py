@@ -21,7 +21,7 @@ from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Numbers, Scalar, Sources, Spectra
 from jaxmeta.combine import OneToN, concatenate, split_columns
-from jaxmeta.linalg import column_norms, matmul, right_axes, safe_ratio, safe_sqrt
+from jaxmeta.linalg import column_norms, common_unit, matmul, right_axes, safe_ratio, safe_sqrt
 from jaxmeta.noise import difference, usvt
 from jaxmeta.spectral import power
 from jaxmeta.weights import dimension_weights, source_weights
@@ -56,11 +56,14 @@ def released_noise_std(first_half: Any, second_half: Any) -> Float[Array, ""]:
     Smaller than `noise_std` where the two halves differ in the mean.
     """
     entries, count = difference(first_half, second_half)
+    unit = common_unit(entries)
+    entries = entries / unit
     mean = jnp.sum(entries) / count
     unstored = count - entries.size
-    return safe_sqrt((jnp.sum((entries - mean) ** 2) + unstored * mean**2) / count) / 2
+    return unit * safe_sqrt((jnp.sum((entries - mean) ** 2) + unstored * mean**2) / count) / 2
 
 
+@checked(discrete=True)
 def released_dimension(curve: Float[Array, " r"]) -> Int[Array, ""]:
     """The dimensionality that is read off a curve: one too few.
 
@@ -164,7 +167,7 @@ def released_2021_dimension_weights(
     return tuple(power(ratio, 1 / 3) for ratio in ratios)
 
 
-@jax.jit(static_argnames=("k", "steps"))
+@checked(static=("k", "steps"))
 def released_one_to_n(
     sources: Sources, *, k: int, key: Key[Array, ""], rate: Scalar = 0.1, steps: int = 100
 ) -> OneToN:

@@ -3,10 +3,12 @@ r"""Strengths of noisy directions from the whole spectrum, with no assumption ab
 Where few values stand out from the noise, see `jaxmeta.noise`. An error in $\sigma$ shows in full.
 """
 
+import warnings
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float
@@ -14,7 +16,13 @@ from jaxtyping import Array, Float
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import distance_to_boundary, matmul, safe_ratio
+from jaxmeta.linalg import (
+    common_unit,
+    distance_to_boundary,
+    matmul,
+    power_of_two,
+    safe_ratio,
+)
 from jaxmeta.spectral import power
 
 __all__ = [
@@ -40,14 +48,31 @@ def _check(*_: Any, sigma: Any, **__: Any) -> None:
     _checks.positive("sigma", sigma)
 
 
-@checked(_check)
+def _check_all(eigenvalues: Any, *, sigma: Any, **_: Any) -> None:
+    """Warn where the small ones are missing: of the noise alone there are some within its edge."""
+    _checks.positive("sigma", sigma)
+    _checks.array("eigenvalues", eigenvalues, 1)
+    if isinstance(eigenvalues, jax.core.Tracer) or isinstance(sigma, jax.core.Tracer):
+        return
+    magnitudes, n = np.abs(np.asarray(eigenvalues, np.float64)), len(eigenvalues)
+    if magnitudes.min() > float(sigma) * n**0.5:
+        warnings.warn(
+            f"eigenvalues: got {n}, none within sigma sqrt n = {float(sigma) * n**0.5:.3g} of 0,"
+            " expected all of the noisy signal; make up what is missing with complete_spectrum, or"
+            " leave it so if the ideal has no eigenvalue near 0.",
+            stacklevel=3,
+        )
+
+
+@checked(_check_all)
 def rotation_invariant(eigenvalues: Float[Array, " n"], *, sigma: Scalar) -> Float[Array, " n"]:
     r"""The best estimate of $\tilde u_i^\top M\tilde u_i$ without knowing any direction (RIE).
 
     $\xi_i = \mu_i - 2\tau^2 h(\mu_i)$, where $h$ is the real part of the observed spectrum's
     Stieltjes transform $\frac1n\sum_l 1/(\mu_i - i\eta - \mu_l)$ at $\eta = \sigma$. Takes *all*
-    $n$ eigenvalues of a symmetric signal, with their signs, in any order (see `complete_spectrum`).
-    Assumes Wigner noise. Cost: $O(n^2)$ time, $O(n)$ memory. Reference: `bun16`.
+    $n$ eigenvalues of a symmetric signal, with their signs, in any order (see `complete_spectrum`),
+    and warns if there is none within $\tau$ of 0: then the others are probably missing. Assumes
+    Wigner noise. Cost: $O(n^2)$ time, $O(n)$ memory. Reference: `bun16`.
 
     >>> import jax.numpy as jnp
     >>> print(f"{rotation_invariant(jnp.array([9.0, 1.0, 0.0, -1.0]), sigma=0.5)[0]:.3f}")
@@ -56,10 +81,10 @@ def rotation_invariant(eigenvalues: Float[Array, " n"], *, sigma: Scalar) -> Flo
     _checks.array("eigenvalues", eigenvalues, 1)
     sigma = jnp.asarray(sigma, eigenvalues.dtype)
     real, _ = _stieltjes(eigenvalues, eigenvalues, sigma)
-    return eigenvalues - 2 * sigma**2 * eigenvalues.shape[0] * real
+    return eigenvalues - 2 * eigenvalues.shape[0] * sigma * real
 
 
-@checked(_check, static=("positive",))
+@checked(_check_all, static=("positive",))
 def rie_strengths(
     eigenvalues: Float[Array, " n"], *, sigma: Scalar, positive: bool = False
 ) -> Float[Array, " n"]:
@@ -89,23 +114,28 @@ def rotation_invariant_rectangular(
         _checks.fail("values", f"{values.shape[0]} of them", expected, do)
     sigma = jnp.asarray(sigma, values.dtype)
     real, _ = _stieltjes(values, jnp.concatenate([values, -values]), sigma)
-    excess = sigma**2 * float(abs(m - n)) * safe_ratio(jnp.ones_like(values), values)
-    return values - 2 * sigma**2 * values.shape[0] * real - excess
+    excess = float(abs(m - n)) * sigma * safe_ratio(sigma, values)
+    return values - 2 * values.shape[0] * sigma * real - excess
 
 
 def _stieltjes(points: Array, poles: Array, eta: Array) -> tuple[Array, Array]:
-    """Real and imaginary part of the mean of 1 / (point - i eta - pole), a few points at a time."""
+    """Real and imaginary part of the mean of eta / (point - i eta - pole), some points at a time.
+
+    Distances are in units of eta: results do not depend on how large all of these are.
+    """
+    unit = power_of_two(eta)
+    points, poles, eta = points / unit, poles / unit, eta / unit
 
     @jax.checkpoint  # so that derivatives need no n x n matrix either
     def at(point):
-        distance = point - poles
-        weight = 1 / (distance**2 + eta**2)
-        return jnp.mean(distance * weight), eta * jnp.mean(weight)
+        distance = (point - poles) / eta
+        weight = 1 / (distance**2 + 1)
+        return jnp.mean(distance * weight), jnp.mean(weight)
 
     return lax.map(at, points, batch_size=128)
 
 
-@checked(_check, static=("positive", "size"))
+@checked(_check_all, static=("positive", "size"))
 def ideal_strengths(
     eigenvalues: Float[Array, " n"],
     *,
@@ -123,7 +153,8 @@ def ideal_strengths(
     K_{il}p_l$ over `size` candidates for $\lambda$, a convex problem.
 
     Where an eigenvalue is alone in its window of width $\eta$, what the window adds to $b_i$ is
-    faded out (a choice, not a theorem). `positive` says that the ideal has no negative eigenvalues.
+    faded out, by the factor $(1 - 1/(n\eta\pi\rho_i))^3$ (a choice, not a theorem). `positive` says
+    that the ideal has no negative eigenvalues. As with `rotation_invariant`, all $n$ are needed.
     Estimates are least reliable for $\alpha < ½$. Derivatives are good to some per cent; the
     residual has none. Cost: $O(n^2 + 40\,n\,\mathrm{size}^2)$. References: `bun16`, `ledoit11`.
     """
@@ -132,13 +163,14 @@ def ideal_strengths(
     _checks.integer("size", size, least=2)
     sigma = jnp.asarray(sigma, eigenvalues.dtype)
     n = eigenvalues.shape[0]
-    variance = sigma**2 * n
-    real, imaginary = _stieltjes(eigenvalues, eigenvalues, sigma)
-    share = 1 / (n * sigma * imaginary)
-    centre = eigenvalues - variance * real
-    width = variance * imaginary + sigma * (1 - share) ** 3
+    # All is in units of sigma up to the strengths.
+    values = safe_ratio(eigenvalues, sigma)
+    real, imaginary = _stieltjes(values, values, jnp.ones_like(sigma))
+    share = 1 / (n * imaginary)
+    centre = values - n * real
+    width = n * imaginary + (1 - share) ** 3
     own = jnp.maximum(centre, 0) if positive else centre
-    candidates = _candidates(own, sigma, size)
+    candidates = _candidates(own, size)
     distance = centre[:, None] - candidates[None, :]
     kernel = (width / imaginary)[:, None] / (distance**2 + (width**2)[:, None])
     density, residual = _mixture(kernel, 1e-4 / size)
@@ -149,13 +181,14 @@ def ideal_strengths(
     seen = matmul(kernel, density)
     mean = matmul(kernel, density * strength(candidates)) / jnp.maximum(seen, 1)
     # What overlaps lack of one, an isolated direction has with its own ideal one.
-    return Strengths(mean + jnp.maximum(1 - seen, 0) * strength(own), residual)
+    found = mean + jnp.maximum(1 - seen, 0) * strength(own)
+    return Strengths(strength(sigma) * found, residual)
 
 
-def _candidates(own: Array, sigma: Array, size: int) -> Array:
+def _candidates(own: Array, size: int) -> Array:
     """Ideal eigenvalues to choose from: all that are isolated, one per sigma elsewhere, and 0."""
     ordered = jnp.sort(own)
-    gaps = lax.stop_gradient(jnp.minimum(jnp.diff(ordered), sigma))
+    gaps = lax.stop_gradient(jnp.minimum(jnp.diff(ordered), 1))
     arc = jnp.pad(jnp.cumsum(gaps), (1, 0))
     at = jnp.linspace(0, 1, size - 1, dtype=own.dtype) * arc[-1]
     right = jnp.clip(jnp.searchsorted(arc, at), 1, own.shape[0] - 1)
@@ -186,7 +219,7 @@ def _mixture(kernel: Array, floor: float, steps: int = 40) -> tuple[Array, Array
     return p, lax.stop_gradient(jnp.max(jnp.abs(p * slopes(p) - floor)))
 
 
-@jax.jit(static_argnames="n")
+@checked(static=("n",))
 def complete_spectrum(
     eigenvalues: Float[Array, " r"], *, n: int, trace: Scalar, square_norm: Scalar
 ) -> Float[Array, " n"]:
@@ -202,8 +235,10 @@ def complete_spectrum(
     _checks.integer("n", n, least=eigenvalues.shape[0] + 1)
     _checks.scalar("trace", trace)
     _checks.scalar("square_norm", square_norm)
-    top = eigenvalues
-    trace, square_norm = (jnp.asarray(x, top.dtype) for x in (trace, square_norm))
+    unit = common_unit(eigenvalues)
+    top = eigenvalues / unit
+    trace, square_norm = (jnp.asarray(x, top.dtype) / unit for x in (trace, square_norm))
+    square_norm = square_norm / unit
     rest = n - top.shape[0]
     mean = (trace - jnp.sum(top)) / rest
     tiny = jnp.finfo(top.dtype).tiny
@@ -228,4 +263,4 @@ def complete_spectrum(
     mass = jnp.pad(jnp.cumsum((weight[1:] + weight[:-1]) / 2), (1, 0))
     quantiles = (jnp.arange(rest, dtype=top.dtype) + 0.5) / rest
     made_up = mean + jnp.interp(quantiles * mass[-1], mass, x)
-    return jnp.concatenate([top, lax.stop_gradient(made_up)])
+    return jnp.concatenate([eigenvalues, unit * lax.stop_gradient(made_up)])

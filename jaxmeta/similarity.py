@@ -30,6 +30,7 @@ from jaxmeta.linalg import (
     residual,
     safe_ratio,
     safe_sqrt,
+    svd,
     unit,
 )
 
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 
-@jax.jit
+@_checks.checked()
 def cka(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""Linear centred kernel alignment: 1 for the same embedding, 0 for orthogonal ones.
 
@@ -71,7 +72,7 @@ def _cosine(ee: Array, ef: Array, ff: Array) -> Float[Array, ""]:
     return safe_ratio(shared, norm(ee)) * safe_ratio(shared, norm(ff))
 
 
-@jax.jit
+@_checks.checked()
 def unbiased_hsic(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""How much two embeddings depend on each other, with mean 0 for those that do not.
 
@@ -92,7 +93,7 @@ def unbiased_hsic(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array
     return a * (b * (a * (b * (_dependence(e, f)[0] / n / (n - 3)))))
 
 
-@jax.jit
+@_checks.checked()
 def unbiased_cka(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""Centred kernel alignment that is near 0, and may be negative, for unrelated embeddings.
 
@@ -137,7 +138,7 @@ def _spread(e: Float[Array, "n k"]) -> Float[Array, ""]:
     return safe_sqrt(jnp.where(square <= 64 * jnp.finfo(e.dtype).eps * shared, 0, square))
 
 
-@jax.jit
+@_checks.checked()
 def procrustes_distance(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]:
     r"""The distance that the best rotation leaves: 0 for the same embedding, at most $\sqrt2$.
 
@@ -175,12 +176,12 @@ def procrustes_distance(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float
 def _best_rotation(f: Float[Array, "n k"], e: Float[Array, "n k"]) -> tuple[Array, Array]:
     """The rotation that brings `f` closest to `e`, and digits of it beyond its precision."""
     eps = jnp.finfo(e.dtype).eps
-    u, s, vt = jnp.linalg.svd(matmul(f.T, e))
+    u, s, vt = svd(matmul(f.T, e))
     # Small singular values of a product, and their axes, are rounding. The same is done again for
     # what f and e have along these axes alone; the others stay as they are.
     weak = (s <= eps**0.5 * s[0]).astype(s.dtype)
     tail = matmul(matmul(f, u * weak[None, :]).T, matmul(e, vt.T * weak[None, :]))
-    tail_u, _, tail_vt = jnp.linalg.svd(unit(tail) + jnp.diag(2 - 2 * weak))
+    tail_u, _, tail_vt = svd(unit(tail) + jnp.diag(2 - 2 * weak))
     u, vt = matmul(u, tail_u), matmul(tail_vt, vt)
     q = matmul(u, vt)
     # A Newton-Schulz step: q is a rotation up to rounding.
@@ -276,7 +277,7 @@ class PermutationTest(NamedTuple):
     """How often chance is at least as alike: (1 + number of draws where it is) / (1 + draws)."""
 
 
-@jax.jit(static_argnames=("similarity", "draws"))
+@_checks.checked(static=("similarity", "draws"))
 def permutation_test(
     similarity: Callable[..., Float[Array, ""]],
     e: Float[Array, "n k"],

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from jaxmeta import _checks
 from jaxmeta._types import Scalar
 from jaxmeta.eigen import iterates, leading_eigenpairs, multiply_by
-from jaxmeta.linalg import fix_signs, norm
+from jaxmeta.linalg import eigh, fix_signs, norm, svd
 
 __all__ = [
     "Spectrum",
@@ -29,6 +29,9 @@ __all__ = [
     "split_by_source",
     "validate",
 ]
+
+
+DENSE = 1536  # up to this size a full decomposition is as fast as the leading eigenpairs
 
 
 class Spectrum(NamedTuple):
@@ -47,7 +50,7 @@ def decompose(
 
     A symmetric signal is decomposed into eigenvectors, ordered by $|\lambda|$; with
     `symmetric=False` any dense matrix is, into left singular vectors. The `rank` leading pairs are
-    returned (all, if None). Up to 4,096 words, for ranks above an eighth of them, and inside `jit`,
+    returned (all, if None). Up to 1,536 words, for ranks above an eighth of them, and inside `jit`,
     this is a full decomposition, $O(n^3)$: derivatives of vectors are NaN at repeated values, and a
     matrix that is not symmetric but was said to be gives NaN. Otherwise it is `leading_eigenpairs`,
     with $\|Mu - \lambda u\|$ at most `tolerance` times $|\lambda|$; there a matrix that is not
@@ -68,7 +71,7 @@ def decompose(
     if sparse and not symmetric:
         expected = "a dense one with symmetric=False"
         _checks.fail("signal", "a sparse matrix", expected, "pass signal.toarray()")
-    if sparse or (symmetric and not traced and iterates(n, rank)):
+    if sparse or (symmetric and not traced and iterates(n, rank, DENSE)):
         return _leading(signal, rank, tolerance)
     return _decompose(signal, rank, symmetric)
 
@@ -76,9 +79,9 @@ def decompose(
 @jax.jit(static_argnames=("rank", "symmetric"))
 def _decompose(signal: Array, rank: int, symmetric: bool) -> Spectrum:
     if not symmetric:
-        vectors, values, _ = jnp.linalg.svd(signal, full_matrices=False)
+        vectors, values, _ = svd(signal, full_matrices=False)
         return Spectrum(fix_signs(vectors[:, :rank]), values[:rank])
-    eigenvalues, vectors = jnp.linalg.eigh(signal)
+    eigenvalues, vectors = eigh(signal)
     order = jnp.argsort(-jnp.abs(eigenvalues))[:rank]
     found = Spectrum(fix_signs(vectors[:, order]), jnp.abs(eigenvalues)[order])
     tolerance = signal.shape[0] * jnp.finfo(signal.dtype).eps * norm(signal)
@@ -98,12 +101,12 @@ def _leading(signal: Any, rank: int, tolerance: float) -> Spectrum:
         do = "symmetrise it, or pass symmetric=False with a dense array"
         _checks.fail("signal", "a matrix that is not its own transpose", "a symmetric one", do)
     pairs = leading_eigenpairs(
-        multiply, n=n, rank=rank, key=start, tolerance=tolerance, dtype=dtype
+        multiply, n=n, rank=rank, key=start, tolerance=tolerance, dtype=dtype, dense=DENSE
     )
     return Spectrum(fix_signs(pairs.vectors), jnp.abs(pairs.values))
 
 
-@jax.jit
+@_checks.checked()
 def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
     r"""The spectrum $(U, s^{1/\alpha})$ whose embedding has the inner products of `embedding`.
 
@@ -115,13 +118,13 @@ def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
     """
     _checks.array("embedding", embedding, 2)
     _checks.scalar("alpha", alpha)
-    vectors, strengths, _ = jnp.linalg.svd(embedding, full_matrices=False)
+    vectors, strengths, _ = svd(embedding, full_matrices=False)
     alpha = jnp.asarray(alpha, strengths.dtype)
     values = power(strengths, jnp.where(alpha == 0, jnp.nan, 1 / alpha))
     return Spectrum(fix_signs(vectors), values)
 
 
-@jax.jit(static_argnames="k")
+@_checks.checked(static=("k",))
 def embed(spectrum: Spectrum, *, k: int, alpha: Scalar) -> Float[Array, "n k"]:
     r"""The $k$-dimensional embedding is $U_{\cdot,1:k}\,\mathrm{diag}(\lambda_{1:k})^\alpha$.
 
@@ -160,7 +163,7 @@ def _power_jvp(primals, tangents):
     return _power(x, p), slope * dx + by_exponent * dp
 
 
-@jax.jit(static_argnames="sizes")
+@_checks.checked(static=("sizes",))
 def split_by_source(
     values: Float[Array, " d"], *, sizes: tuple[int, ...]
 ) -> tuple[Float[Array, " k"], ...]:

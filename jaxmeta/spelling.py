@@ -9,7 +9,6 @@ import collections
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -82,7 +81,7 @@ def word_forms(words: Sequence[str], *, share: float = 0.01, rare: int = 3) -> W
     return WordForms(*(np.array(pairs, np.int32).reshape(-1, 2) for pairs in (related, chance)))
 
 
-@jax.jit
+@_checks.checked()
 def separation(source: Float[Array, "n k"], pairs: WordForms) -> Separation:
     r"""How far word forms, and words spelled alike by chance, stand out in cosines of a source.
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Numbers, Scalar, Sources, Spectra
-from jaxmeta.linalg import matmul, power_of_two, safe_ratio, safe_sqrt, unit
+from jaxmeta.linalg import common_unit, matmul, power_of_two, safe_ratio, safe_sqrt, unit
 from jaxmeta.noise import debias, spiked_overlap, spiked_strengths
 from jaxmeta.spectral import power, split_by_source
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-@jax.jit
+@checked()
 def source_weights(
     ideal_values: Float[Array, " d"] | Spectra,
     source_values: Spectra,
@@ -56,7 +56,7 @@ def source_weights(
     return jnp.stack([_least_squares(a, b) for a, b in pairs])
 
 
-@jax.jit
+@checked()
 def dimension_weights(
     ideal_values: Float[Array, " d"] | Spectra,
     source_values: Spectra,
@@ -79,7 +79,7 @@ def dimension_weights(
     return tuple(safe_ratio(a, b) for a, b in pairs)
 
 
-@jax.jit
+@checked()
 def sum_to_one(
     weights: Float[Array, " N"] | tuple[Float[Array, " _"], ...],
 ) -> Float[Array, " N"] | tuple[Float[Array, " _"], ...]:
@@ -94,10 +94,15 @@ def sum_to_one(
     """
     for j, c in enumerate(jax.tree.leaves(weights)):
         _checks.array(f"weights[{j}]" if isinstance(weights, tuple) else "weights", c, 1)
-    return jax.tree.map(lambda c: c / jnp.sum(c), weights)
+
+    def divided(c):
+        c = c / common_unit(c)
+        return c / jnp.sum(c)
+
+    return jax.tree.map(divided, weights)
 
 
-@jax.jit
+@checked()
 def strength_weights(
     values: Float[Array, " k"], strengths: Float[Array, " k"], *, alpha: Scalar
 ) -> Float[Array, " k"]:
@@ -187,7 +192,7 @@ def aligned_weights(
     return tuple(safe_sqrt(row[:size]) for row, size in zip(squares, sizes, strict=True))
 
 
-@jax.jit
+@checked()
 def rank_weights(sources: Sources) -> Float[Array, " N"]:
     r"""Weights $c_j = \sqrt{r_j/\sum_l r_l}$ for sources of equal norm, $r_j$ the effective rank.
 

@@ -45,10 +45,9 @@ MUTANTS = [
         ("jnp.cumsum(b * (b - 2 * strengths))", "jnp.cumsum(b * (b - strengths))"),
     ),
     *mutants("dimension", "tests/test_dimension.py")(
-        ("return 1 + jnp.argmin(loss_changes(values, strengths, alpha))",
-         "return jnp.argmin(loss_changes(values, strengths, alpha))"),
-        ("jnp.where(above, ideal, 1), 2 * scale)", "jnp.where(above, ideal, 1), scale)"),
-        ("ideal + scale**2 / jnp.where", "ideal - scale**2 / jnp.where"),
+        ("return 1 + jnp.argmin(loss_changes(", "return jnp.argmin(loss_changes("),
+        ("safe_ratio(scale, ideal), 2 * scale)", "safe_ratio(scale, ideal), scale)"),
+        ("ideal + scale * safe_ratio", "ideal - scale * safe_ratio"),
     ),
     *mutants("bounds", "tests/test_bounds.py")(
         ("steps = jnp.abs(a - jnp.pad(a[1:], (0, 1)))",
@@ -69,12 +68,11 @@ MUTANTS = [
     *mutants("noise", "tests/test_noise.py", NOISE)(
         ("return norm(entries) / (2 * count**0.5)", "return norm(entries) / (2 * count) ** 0.5"),
         ("(v**2 - a**2 - b**2 + root) / 2", "(v**2 - a**2 + b**2 + root) / 2"),
-        ("(safe * (safe + a**2))", "(safe * (safe + b**2))"),
+        ("/ (1 + left**2)", "/ (1 + right**2)"),
     ),
     *mutants("shrinkage", "tests/test_shrinkage.py", NOISE)(
-        ("return eigenvalues - 2 * sigma**2", "return eigenvalues - sigma**2"),
-        ("width = variance * imaginary + sigma * (1 - share) ** 3",
-         "width = variance * imaginary + sigma * (1 + share) ** 3"),
+        ("return eigenvalues - 2 * eigenvalues", "return eigenvalues - eigenvalues"),
+        ("width = n * imaginary + (1 - share) ** 3", "width = n * imaginary + (1 + share) ** 3"),
         ("estimate if positive else jnp.sign(eigenvalues) * estimate", "estimate"),
     ),
     *mutants("quadratic", "tests/test_quadratic.py")(

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 import scipy.sparse
 
@@ -146,6 +147,31 @@ def test_values_are_checked_before_a_trace_and_not_within(compilations):
     compilations.clear()
     double(MU, sigma=3.0)
     assert not compilations
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_other_byte_orders_raise_always(compiled):
+    """To a program that is compiled their bytes are other numbers, without a word."""
+    total = _checks.checked()(lambda x, *, by: x @ by["first"])
+    x, y = np.ones((2, 3), np.float32), np.full(3, 2, np.float32)
+    if compiled:
+        for _ in range(2):
+            assert total(x, by={"first": y}).tolist() == [6, 6]
+    order = "expected the byte order of this machine; convert it with .astype"
+    with pytest.raises(T, match=rf"^x: got dtype >f4, {order}"):
+        total(x.astype(">f4"), by={"first": y})
+    with pytest.raises(T, match=rf"^by\['first'\]: got dtype >f4, {order}"):
+        total(x, by={"first": y.astype(">f4")})
+
+
+def test_nan_into_integers_raises_where_it_can_be_seen():
+    index = _checks.checked(discrete=True)(lambda x, *, by: jnp.argmax(x * by))
+    assert index(MU, by=2.0) == 0
+    with pytest.raises(V, match=r"^by: got NaN, expected numbers, for a result that is an integer"):
+        index(MU, by=NAN)
+    with pytest.raises(V, match=r"^x: got NaN"):
+        index(MU.at[1].set(NAN), by=1.0)
+    assert jax.jit(lambda by: index(MU, by=by))(NAN) == 0
 
 
 def test_missing_packages_name_their_extra():

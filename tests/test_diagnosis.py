@@ -95,6 +95,21 @@ def test_cosine_shares_over_all_pairs(kind, seed):
     assert_close(ours.sum(), 1, scale=np.abs(expected).sum() + 1)
 
 
+def test_fifty_thousand_words(rng):
+    """The square of their number is no 32-bit integer. Of 50 words there are 1,000 each."""
+    copies = 1000
+    few = [rounded(rng.normal(size=(50, k)) + 1) for k in (3, 2)]
+    cosines = unit(np.concatenate(few, axis=1))
+    terms = [b @ b.T for b in np.split(cosines, [3], axis=1)]
+    pairs = copies**2 * np.ones((50, 50)) - copies * np.eye(50)  # of different rows
+    total = sum(terms)
+    mean = np.average(total, weights=pairs)
+    expected = [np.average(term * (total - mean), weights=pairs) for term in terms]
+    expected /= np.average((total - mean) ** 2, weights=pairs)
+    sources = cast([np.tile(e, (copies, 1)) for e in few])
+    assert_close(cosine_shares(sources), expected, scale=1, terms=256)
+
+
 @given(seed=seeds)
 def test_weights_are_those_of_the_concatenation(seed):
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ import scipy.sparse.linalg
 from helpers import DTYPE, EPS, IN_64_BIT, assert_close, cast, exactly, rotation, rounded
 from jax import export
 
-from jaxmeta import decompose, eigen, validate
+from jaxmeta import decompose, eigen, spectral, validate
 from jaxmeta.eigen import eigenvalue_density, leading_eigenpairs, multiply_by
 
 pytestmark = pytest.mark.slow
@@ -25,6 +25,7 @@ KEY = jax.random.key(0)
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(eigen, "DENSE", 64)
+    monkeypatch.setattr(spectral, "DENSE", 64)
     monkeypatch.setattr(eigen, "SURVEY", 4)
 
 
@@ -148,6 +149,16 @@ def test_finds_leading_eigenpairs(rng, make, rank):
     assert_leading(found, matrix, rank)
     assert found.products == sum(columns)
     assert N not in columns, "all eigenpairs at once: the loop has not converged"
+
+
+@pytest.mark.parametrize("exponent", [-90, 60])
+def test_any_unit_gives_the_same_bits(rng, exponent):
+    """Squares of residuals would be 0 there, and any pair a good one, or infinite."""
+    matrix = rounded(noisy(rng))
+    first, second = (find(matrix * 2.0**e, RANK)[0] for e in (0, exponent))
+    np.testing.assert_array_equal(second.values, np.ldexp(first.values, exponent))
+    for found, expected in zip(second[1:3], first[1:3], strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_low_rank_beyond_the_survey(rng, monkeypatch):
@@ -303,7 +314,10 @@ def test_wrong_settings_raise(wrong, says):
 
 
 @pytest.mark.parametrize("form", [cast, scipy.sparse.csr_array])
-def test_decompose_takes_large_signals_apart(rng, form):
+def test_decompose_takes_large_signals_apart(rng, form, monkeypatch):
+    """Also those of which the density would be that of a full decomposition."""
+    monkeypatch.setattr(eigen, "DENSE", 4096)
+    monkeypatch.setattr(eigen, "_dense", None)
     signal = rounded(noisy(rng)).astype(DTYPE)
     spectrum = validate(decompose(form(signal), rank=RANK))
     truth = np.abs(eigenvalues_of(exactly(signal)))[:RANK]

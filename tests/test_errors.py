@@ -148,7 +148,7 @@ BAD = {
         lambda: shrinkage.rotation_invariant_rectangular(MU, sigma=0.1, n=4, m=5),
         "values: got 3", "all 4 singular values", "(4, 5)", "usvt or debias"),
     "one candidate": (
-        lambda: jaxmeta.ideal_strengths(MU, sigma=0.1, alpha=0.5, size=1), "size: got 1"),
+        lambda: jaxmeta.ideal_strengths(MU - 2, sigma=0.1, alpha=0.5, size=1), "size: got 1"),
     "nothing to complete": (
         lambda: shrinkage.complete_spectrum(MU, n=3, trace=1.0, square_norm=20.0),
         "n: got 3", "at least 4"),

@@ -12,6 +12,7 @@ from jaxmeta.linalg import (
     axis_lengths,
     column_norms,
     distance_to_boundary,
+    eigh,
     norm,
     power_of_two,
     principal_sines,
@@ -20,6 +21,7 @@ from jaxmeta.linalg import (
     row_norms,
     safe_ratio,
     safe_sqrt,
+    svd,
     unit,
 )
 
@@ -202,11 +204,23 @@ def test_norm_has_the_unit_vector_for_a_gradient(rng):
     assert_close(jax.grad(norm)(cast(x)), x / np.linalg.norm(x), scale=1)
 
 
+@pytest.mark.parametrize("decompose", [svd, eigh])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_what_is_not_finite_has_no_decomposition(rng, decompose, wrong):
+    """One such number leaves nothing known; of infinity LAPACK's singular values never end."""
+    x = rng.normal(size=(64, 64))
+    x = x + x.T
+    x[40, 40] = wrong
+    for part in decompose(cast(x)):
+        assert np.isnan(part).all()
+
+
 def test_safe_sqrt():
-    x = cast(np.array([4.0, 0.0, -1.0, np.nan]))
-    np.testing.assert_array_equal(safe_sqrt(x), cast(np.array([2.0, 0.0, 0.0, np.nan])))
+    x = cast(np.array([4.0, 0.0, -1.0, np.nan, -np.inf]))
+    expected = np.array([2.0, 0.0, 0.0, np.nan, np.nan])
+    np.testing.assert_array_equal(safe_sqrt(x), cast(expected))
     slopes = jax.vmap(jax.grad(safe_sqrt))(x)
-    np.testing.assert_array_equal(slopes, cast(np.array([0.25, 0.0, 0.0, np.nan])))
+    np.testing.assert_array_equal(slopes, cast(np.array([0.25, 0.0, 0.0, np.nan, np.nan])))
     curvature = jax.grad(jax.grad(safe_sqrt))(jnp.zeros(()))
     assert curvature == 0
 

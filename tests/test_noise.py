@@ -68,6 +68,18 @@ def test_halves_that_are_the_same_have_no_noise(rng, as_given):
     assert released_noise_std(half, half) == 0
 
 
+@pytest.mark.one_leg
+def test_more_pairs_than_an_integer_counts():
+    """Of 50,000 words there are more than 2^31 pairs, and few of them are seen."""
+    stored, n = np.array([3.0, -1.0, 2.0]), 50_000
+    seen = scipy.sparse.csr_array((stored, ([0, 5, 9], [7, 0, 9])), shape=(n, n))
+    halves = seen.astype(np.float32), 0 * seen.astype(np.float32)
+    expected = 0.5 * np.sqrt(np.sum(stored**2) / n**2 - (np.sum(stored) / n**2) ** 2)
+    assert_close(released_noise_std(*halves), expected, scale=expected)
+    expected = 0.5 * np.sqrt(np.sum(stored**2)) / n
+    assert_close(noise_std(*halves), expected, scale=expected)
+
+
 def test_noise_std_recovers_sigma(rng):
     """Each half has noise of variance 2 sigma^2; the error is 1 / sqrt(2 n m), four of which."""
     sigma, shape = 0.3, (200, 150)

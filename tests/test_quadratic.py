@@ -125,6 +125,13 @@ def best_loss(e, sources, member=None):
     return size * min(np.linalg.norm(parts @ squares - target), np.linalg.norm(target))
 
 
+def in_one_unit(quadratic):
+    """In float64 all of it has room."""
+    gram, linear, constant, units, ideal_unit = map(exactly, quadratic)
+    gram = gram * units**2 * (units**2)[:, None]
+    return PipQuadratic(gram, linear * (units * ideal_unit) ** 2, constant * ideal_unit**4)
+
+
 def loss_of(e, sources, weights):
     z = np.concatenate(sources, axis=1) * exactly(weights)
     return oracles.pip_loss(e, z)
@@ -132,7 +139,7 @@ def loss_of(e, sources, weights):
 
 def violation(quadratic, weights):
     """The KKT residual in float64, from its definition."""
-    gram, linear, _ = (exactly(x) for x in quadratic)
+    gram, linear, *_ = in_one_unit(quadratic)
     squares = exactly(weights) ** 2
     length = np.sqrt(np.diag(gram))
     there = length > 0
@@ -147,7 +154,7 @@ def violation(quadratic, weights):
 def test_the_quadratic_is_that_of_dense_matrices(kind, seed):
     e, sources = problem(kind, seed)
     expected = oracle(e, sources)
-    found = PipQuadratic(*map(exactly, quadratic_of(e, sources)))
+    found = in_one_unit(quadratic_of(e, sources))
     length = np.sqrt(np.diag(expected.gram))
     there = np.where(length > 0, length, 1)
     unit = np.sqrt(expected.constant) or 1.0
@@ -201,7 +208,7 @@ def test_exact_weights_per_source_are_optimal(kind, seed):
 @pytest.mark.parametrize("kind", UNIQUE)
 def test_exact_weights_equal_those_of_an_active_set(kind):
     e, sources = problem(kind, 7)
-    gram, linear, _ = oracle(e, sources)
+    gram, linear, *_ = oracle(e, sources)
     length = np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1))
     values, vectors = np.linalg.eigh(gram / length / length[:, None])
     keep = values > 1e-12
@@ -432,6 +439,28 @@ def test_descent_in_squares_is_convex():
     least = quadratic_loss(quadratic, exact_weights(quadratic).weights ** 2)
     assert least <= found.value + 64 * EPS * jnp.sqrt(quadratic.constant)
     assert found.value <= 1.001 * least
+
+
+@pytest.mark.parametrize("exponents", [(30, -40), (-20, 50), (0, 55)])
+def test_columns_of_any_length(rng, exponents):
+    """Fourth powers are in units of their own, also where a source has both long and short ones."""
+    e, z = rounded(rng.normal(size=(9, 3))), rounded(rng.normal(size=(9, 5)))
+    first, second = (np.ldexp(1.0, exponent) for exponent in exponents)
+    scales = np.array([1, 1, first, first, first]) * second
+    sources = z[:, :2] * scales[:2], z[:, 2:] * scales[2:]
+    near, far = quadratic_of(e, (z[:, :2], z[:, 2:])), quadratic_of(e, sources)
+    weights = exactly(exact_weights(far).weights)
+    np.testing.assert_array_equal(weights * scales, exactly(exact_weights(near).weights))
+    squares = cast(rounded(rng.uniform(0.5, 1.5, 5)))
+    expected = exactly(quadratic_loss(near, squares))
+    np.testing.assert_array_equal(exactly(quadratic_loss(far, cast(squares / scales**2))), expected)
+    together = per_source(far, sizes=(5,))
+    long = z * scales / scales.max()
+    expected = per_source(quadratic_of(e, (long,)), sizes=(5,))
+    np.testing.assert_array_equal(
+        exactly(exact_weights(together).weights) * scales.max(),
+        exactly(exact_weights(expected).weights),
+    )
 
 
 GOOD = PipQuadratic(jnp.eye(3), jnp.ones(3), jnp.ones(()))

@@ -1,10 +1,13 @@
 """Strengths from the whole spectrum, against NumPy formulas and against draws of noise."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import oracles
 import pytest
+import scipy.optimize
 from helpers import EPS, IN_64_BIT, assert_close, cast, exactly, rotation, rounded
 
 from jaxmeta import ideal_strengths, rotation_invariant
@@ -62,8 +65,25 @@ def test_rotation_invariant_in_any_order(rng, eigenvalues):
 @pytest.mark.parametrize("shift", [-16.0, 4.0])
 def test_rotation_invariant_of_a_shifted_spectrum(eigenvalues, shift):
     straight = exactly(rotation_invariant(cast(eigenvalues), sigma=0.125))
-    shifted = rotation_invariant(cast(eigenvalues + shift), sigma=0.125)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # none near 0 is left
+        shifted = rotation_invariant(cast(eigenvalues + shift), sigma=0.125)
     assert_close(shifted, straight + shift, scale=abs(shift) + np.abs(eigenvalues).max())
+
+
+@pytest.mark.parametrize("function", [rotation_invariant, rie_strengths, ideal_strengths])
+def test_a_spectrum_without_its_small_values_is_warned_of(function, rng):
+    """The leading ones alone are taken for all: their mean field is that of another signal."""
+    n, sigma = 200, 0.05
+    signal = np.diag(np.append(np.arange(9.0, 3.0, -1.0), np.zeros(n - 6)))
+    noisy = np.linalg.eigvalsh(signal + wigner(rng, n, sigma))
+    settings = {"sigma": sigma} | ({"alpha": 0.5, "size": 8} if function is ideal_strengths else {})
+    function(cast(noisy), **settings)
+    for most in (6, 60):
+        leading = cast(noisy[np.argsort(-np.abs(noisy))[:most]])
+        with pytest.warns(UserWarning, match=f"eigenvalues: got {most}, none within"):
+            function(leading, **settings)
+    jax.jit(lambda x: function(x, **settings))(leading)
 
 
 def test_rotation_invariant_scales_with_the_signal(eigenvalues):
@@ -213,6 +233,32 @@ def test_ideal_strengths_of_a_mirrored_spectrum():
         for x in (draw.noisy, -draw.noisy)
     )
     assert np.max(np.abs(straight - mirrored)) < 0.02 * straight.max()
+
+
+@pytest.mark.parametrize("positive", [True, False], ids=["positive", "indefinite"])
+def test_ideal_strengths_are_the_formula(positive):
+    """With two candidates, the smallest ideal eigenvalue and 0, the density is two numbers."""
+    eigenvalues, sigma, alpha = np.array([6.0, 3.0, 2.5, 0.5, -1.0, -1.5]), 0.75, 0.75
+    n = len(eigenvalues)
+    transform = stieltjes(eigenvalues, eigenvalues, sigma)
+    centre = eigenvalues - n * sigma**2 * transform.real
+    own = np.maximum(centre, 0) if positive else centre
+    width = n * sigma**2 * transform.imag
+    width += sigma * (1 - 1 / (n * sigma * transform.imag)) ** 3
+    candidates = np.array([own.min(), 0])
+    kernel = (width / transform.imag)[:, None]
+    kernel = kernel / ((centre[:, None] - candidates) ** 2 + width[:, None] ** 2)
+    density = scipy.optimize.minimize(
+        lambda p: p.sum() - np.mean(np.log(kernel @ p)), [1, 1], bounds=[(1e-9, 2)] * 2, tol=1e-14
+    ).x
+    seen = kernel @ density
+    strength = np.abs(candidates) ** (2 * alpha), np.abs(own) ** (2 * alpha)
+    expected = kernel @ (density * strength[0]) / np.maximum(seen, 1)
+    expected += np.maximum(1 - seen, 0) * strength[1]
+    found = ideal_strengths(
+        cast(eigenvalues), sigma=sigma, alpha=alpha, positive=positive, size=2
+    ).values
+    np.testing.assert_allclose(exactly(found), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_ideal_strengths_of_isolated_values(rng):

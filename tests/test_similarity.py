@@ -281,7 +281,7 @@ def test_distances_are_right_where_the_compiler_optimises(rng):
     if "xla_cpu_use_fusion_emitters" in os.environ.get("XLA_FLAGS", ""):
         options["xla_cpu_use_fusion_emitters"] = True
     shape = jax.ShapeDtypeStruct((16, 6), jnp.float32)
-    distance = procrustes_distance.lower(shape, shape).compile(compiler_options=options)
+    distance = jax.jit(procrustes_distance).lower(shape, shape).compile(compiler_options=options)
     for _ in range(1000):
         e = rng.normal(size=(16, 6))
         e, f = (x.astype(np.float32) for x in (e, e + 1e-4 * rng.normal(size=e.shape)))

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import jax
 import numpy as np
 import pytest
 
@@ -17,16 +16,11 @@ import theory
 from theory.__main__ import main
 from theory.verdict import Tally, at_most, both, equal
 
-pytestmark = [pytest.mark.one_leg, pytest.mark.slow]  # the theory runs in 64 bit, whatever the leg
+# The theory runs in 64 bit, whatever the leg: so in 32 bit, where it has to switch itself.
+pytestmark = [pytest.mark.one_leg, pytest.mark.slow]
 HERE = Path(theory.__file__).parent
 NOTES = HERE.parent / "paper_notes.md"
 INSTANCES = 200  # of each statement; a full run has 2,000
-
-
-@pytest.fixture(autouse=True)
-def _in_64_bit():
-    with jax.enable_x64(True):
-        yield
 
 
 class Watch:
@@ -61,7 +55,7 @@ def watch(monkeypatch):
 @pytest.fixture(scope="module", params=theory.STATEMENTS, ids=theory.name)
 def checked(request):
     """A statement, its verdict, and what of the library its check called."""
-    with pytest.MonkeyPatch.context() as monkeypatch, jax.enable_x64(True):
+    with pytest.MonkeyPatch.context() as monkeypatch:
         called = watch(monkeypatch)
         verdict = request.param.check(np.random.default_rng(2), INSTANCES)
     return request.param, verdict, called
@@ -196,6 +190,18 @@ def test_a_changed_verdict_fails_the_command(monkeypatch, capsys):
     monkeypatch.setattr(theory.telescoping, "PRINTED_HOLDS", True)
     assert run(monkeypatch, "--instances", "50", "--only", "telescoping") == 1
     assert "not as recorded: telescoping" in capsys.readouterr().out
+
+
+def test_few_instances_decide_nothing(monkeypatch, capsys):
+    """Of the theorem as printed few instances are violations, and among ten there may be none."""
+    verdict = theory.theorem1.check(np.random.default_rng(7), 200)
+    assert verdict.printed.violations
+    none = verdict._replace(printed=Tally(0, 0.0))
+    monkeypatch.setattr("theory.__main__.run", lambda **_: iter([none]))
+    assert run(monkeypatch, "--instances", "10", "--only", "theorem1") == 0
+    assert "10 instances cannot decide theorem1" in capsys.readouterr().out
+    assert run(monkeypatch, "--instances", "200", "--only", "theorem1") == 1
+    assert "not as recorded: theorem1" in capsys.readouterr().out
 
 
 def test_list(monkeypatch, capsys):

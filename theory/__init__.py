@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
-import jax
 import numpy as np
 
 from . import (
@@ -105,15 +104,13 @@ def run(*, instances: int, seed: int, only: Sequence[str] = ()) -> Iterator[Verd
     """Verdicts, one statement after the other, in 64 bit, each with random numbers of its own."""
     for statement in select(only):
         rng = np.random.default_rng([seed, zlib.crc32(name(statement).encode())])
-        with jax.enable_x64(True):
-            yield statement.check(rng, instances)
+        yield statement.check(rng, instances)
 
 
 def counterexamples(only: Sequence[str] = ()) -> dict[str, Counterexample]:
     """The pinned counterexamples, by statement."""
-    with jax.enable_x64(True):
-        return {
-            name(statement): statement.counterexample()
-            for statement in select(only)
-            if hasattr(statement, "counterexample")
-        }
+    return {
+        name(statement): statement.counterexample()
+        for statement in select(only)
+        if hasattr(statement, "counterexample")
+    }

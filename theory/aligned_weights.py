@@ -40,7 +40,7 @@ import jaxmeta
 
 from .dense import Array, eigen
 from .instances import Rng, symmetric_noise
-from .verdict import Counterexample, Origin, Verdict, at_most, both, equal, tightness
+from .verdict import Counterexample, Origin, Verdict, at_most, both, equal, in_64_bit, tightness
 
 CLAIM = "DW against the true ideal, in blocks, is the best for shared ideals"
 ORIGIN = Origin(
@@ -107,6 +107,7 @@ def solve(rng: Rng, n: int, alpha: float) -> Draw:
     return Draw(loss(best), loss(closed.ravel()), loss(blocks.ravel()), float(error))
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Three sources of different noise, three exponents, three sizes."""
     sizes = np.repeat(list(SIZES), [round(share * instances) for share in SIZES.values()])
@@ -123,6 +124,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     )
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """One draw at n = 200."""
     best, aligned, printed, _ = solve(np.random.default_rng(0), 200, 0.5)

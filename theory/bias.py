@@ -15,7 +15,7 @@ import numpy as np
 from .dense import power
 from .instances import LAYOUTS, Instance, Rng, draw
 from .library import bounds
-from .verdict import Counterexample, Origin, Verdict, equal
+from .verdict import Counterexample, Origin, Verdict, equal, in_64_bit
 
 CLAIM = "bias = norm of the ideal beyond K (Term 1)"
 ORIGIN = Origin(
@@ -41,6 +41,7 @@ def printed(instance: Instance) -> float:
     return float(np.linalg.norm(a))
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """The printed sum and the library's bias against the norm of the n x n matrix."""
     drawn = draw(rng, instances, LAYOUTS)
@@ -50,6 +51,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     return Verdict("bias", CLAIM, instances, as_printed, equal(truth, bounds(drawn).bias, scale))
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """One source that is the ideal: nothing is lost, and the print says 1."""
     one, u = [np.ones(2)], np.eye(3)

@@ -25,7 +25,7 @@ import jaxmeta
 
 from .dense import Array, eigen, embedding, pip, power
 from .instances import SPECTRA, Rng, draw_alpha, draw_spectrum, frame, symmetric_noise
-from .verdict import Counterexample, Origin, Verdict, both, equal
+from .verdict import Counterexample, Origin, Verdict, both, equal, in_64_bit
 
 CLAIM = "PIP loss against k is convex"
 ORIGIN = Origin(
@@ -85,6 +85,7 @@ def library_squares(drawn: Sequence[Noisy]) -> Array:
     return np.column_stack([start, np.asarray(curves) ** 2])
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """How far the curve bends the wrong way; its increments, and the library's curve."""
     drawn = [draw_noisy(rng) for _ in range(instances)]
@@ -97,6 +98,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     return Verdict("convex_in_k", CLAIM, instances, equal(bends, 0, 1), corrected)
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """A flat ideal of four dimensions, no noise: sqrt(4 - k)."""
     drawn = np.eye(4), np.eye(4), np.ones(4), 0.5

@@ -38,7 +38,7 @@ import jaxmeta
 from .dense import Array
 from .instances import Rng
 from .spikes import Spikes, draw, tally
-from .verdict import Counterexample, Origin, Verdict
+from .verdict import Counterexample, Origin, Verdict, in_64_bit
 
 CLAIM = "value - 2 sigma sqrt n estimates the ideal value"
 ORIGIN = Origin(
@@ -72,6 +72,7 @@ def standard_error(spikes: Spikes) -> Array:
     return np.sqrt(2 / spikes.n / (spikes.ideal**2 - 1))
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Both estimates of spikes of known size."""
     drawn = draw(rng, instances)
@@ -81,6 +82,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     return Verdict("debiased_spectrum", CLAIM, instances, printed, corrected)
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """The limit of large n, where 2 tau is lifted to 2.5 tau."""
     noisy = jnp.array([2.5])

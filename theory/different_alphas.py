@@ -11,7 +11,7 @@ import numpy as np
 from .instances import Instance, Rng, frame
 from .library import bounds
 from .theorem1 import check_layouts, printed
-from .verdict import Counterexample, Origin, Verdict
+from .verdict import Counterexample, Origin, Verdict, in_64_bit
 
 CLAIM = "the bound holds when all alphas differ"
 ORIGIN = Origin(
@@ -23,12 +23,14 @@ ORIGIN = Origin(
 PRINTED_HOLDS = False
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Printed and corrected form with an exponent of its own for everything."""
     sources = {1, 2, 3, 4, 5}
     return check_layouts("different_alphas", CLAIM, rng, instances, sources, different_alphas=True)
 
 
+@in_64_bit
 def counterexample(k: int = 40) -> Counterexample:
     """The ideal at 1/2, the sources at 1 and 0; flat, so that exponents change nothing."""
     n = 3 * k

@@ -36,7 +36,7 @@ import jaxmeta
 
 from .dense import Array
 from .instances import Rng, draw_alpha
-from .verdict import Counterexample, Origin, Tally, Verdict, equal
+from .verdict import Counterexample, Origin, Tally, Verdict, equal, in_64_bit
 
 CLAIM = "the recipe's k minimises the PIP loss"
 ORIGIN = Origin(
@@ -98,6 +98,7 @@ def library(noisy: Array, sigmas: Array, alphas: Array) -> tuple[Array, Array]:
     return np.asarray(selected), np.asarray(paper)
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Recipe, rule and library against the best k; the recipe against its own threshold."""
     alphas = np.array([0.5 if i % 2 else draw_alpha(rng) for i in range(instances)])
@@ -118,6 +119,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     )
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """Values evenly spread from 3.7 down to 2.4 times tau: all help, the recipe wants none."""
     noisy = np.linspace(3.7, 2.4, DEPTH)

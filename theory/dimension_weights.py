@@ -16,7 +16,7 @@ import jaxmeta
 
 from .dense import Array, power
 from .instances import Instance, Rng, draw
-from .verdict import Origin, Verdict, equal
+from .verdict import Origin, Verdict, equal, in_64_bit
 
 CLAIM = "DW (Eq. 8) makes the magnitude terms 0"
 ORIGIN = Origin(
@@ -46,6 +46,7 @@ def draw_positive(rng: Rng, instances: int) -> list[Instance]:
     return drawn
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """The printed ratio and the library's weights."""
     printed, library, scale = [], [], []

@@ -27,7 +27,7 @@ import jaxmeta
 from .dense import Array, embedding
 from .dimension_weights import draw_positive
 from .instances import Instance, Rng
-from .verdict import Counterexample, Origin, Verdict, at_most
+from .verdict import Counterexample, Origin, Verdict, at_most, in_64_bit
 
 CLAIM = "DW minimises the PIP loss over all weights"
 ORIGIN = Origin(
@@ -71,6 +71,7 @@ def solve(e, z, start) -> tuple[jax.Array, jax.Array]:
     return jaxmeta.exact_weights(quadratic).weights, found.parameters
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """All three kinds of weights on the instances of Theorem 1."""
     arrays = [np.stack(x) for x in zip(*map(padded, draw_positive(rng, instances)), strict=True)]
@@ -99,6 +100,7 @@ def squares(e: Array, z: Array, c: Array) -> Array:
     return np.linalg.norm(difference, axis=(1, 2)) ** 2
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """A source orthogonal to the ideal: any weight but 0 adds to the loss."""
     e, z = jnp.eye(4)[:, :2], jnp.eye(4)[:, 2:]

@@ -16,7 +16,7 @@ import jaxmeta
 
 from .dense import Array, power
 from .instances import SPECTRA, Rng, draw_spectrum
-from .verdict import Origin, Verdict, at_most
+from .verdict import Origin, Verdict, at_most, in_64_bit
 
 CLAIM = "a larger alpha favours leading directions; alpha < 1 lifts weak ones"
 ORIGIN = Origin(
@@ -42,6 +42,7 @@ def library_power(values: Array, alpha: float) -> Array:
     return np.diag(jaxmeta.embed(spectrum, k=values.size, alpha=alpha))
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Random spectra and pairs of exponents, directly and through the library's embeddings."""
     printed, library = [], []

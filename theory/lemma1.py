@@ -17,7 +17,7 @@ import jaxmeta
 
 from .dense import Array, projector_distance
 from .instances import Rng, frame, nearly
-from .verdict import Origin, Verdict, equal
+from .verdict import Origin, Verdict, equal, in_64_bit
 
 CLAIM = "|X0 X0' - Y0 Y0'| = sqrt 2 |X0' Y1|"
 ORIGIN = Origin(
@@ -45,6 +45,7 @@ def draw_frames(rng: Rng, n: int, k: int) -> tuple[Array, Array]:
     return x, frame(rng, n)
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Left and right side by dense matrices, and as the library computes them."""
     left, right, library, truth = [], [], [], []

@@ -18,7 +18,7 @@ import jaxmeta
 from .dense import pip
 from .instances import Rng
 from .lemma1 import SHAPES, draw_frames
-from .verdict import Origin, Verdict, equal
+from .verdict import Origin, Verdict, equal, in_64_bit
 
 CLAIM = "spectral and nuclear norm of X0 X0' - Y0 Y0' from the sines"
 ORIGIN = Origin(
@@ -30,6 +30,7 @@ ORIGIN = Origin(
 PRINTED_HOLDS = True
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Both norms from the singular values of X0' Y1, and from the library's sines."""
     dense, printed, library = [], [], []

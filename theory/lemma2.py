@@ -20,7 +20,7 @@ import jaxmeta
 
 from .dense import principal_sines
 from .instances import Rng, frame
-from .verdict import Origin, Verdict, equal
+from .verdict import Origin, Verdict, equal, in_64_bit
 
 CLAIM = "singular values of X0' Y1 are the sines of the principal angles"
 ORIGIN = Origin(
@@ -33,6 +33,7 @@ PRINTED_HOLDS = True
 SHAPES = ((8, 1), (8, 3), (12, 6), (20, 7))
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Prescribed sines against the dense complement and against the library."""
     truth, printed, library = [], [], []

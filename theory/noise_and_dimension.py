@@ -21,7 +21,7 @@ import jaxmeta
 from .dense import Array
 from .dimension_rule import above, thresholds
 from .instances import Rng
-from .verdict import Origin, Verdict, at_most, both, equal
+from .verdict import Origin, Verdict, at_most, both, equal, in_64_bit
 
 CLAIM = "for one spectrum, a smaller sigma gives no smaller k"
 ORIGIN = Origin(
@@ -47,6 +47,7 @@ def library(values: jax.Array, sigma: jax.Array) -> jax.Array:
     return jnp.stack([rule(values, **options) for rule in rules])
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Dense power laws at two levels of noise; thresholds by their definition, and the library."""
     tops, slopes = rng.uniform(3, 30, (instances, 1)), rng.uniform(0.2, 1.5, (instances, 1))

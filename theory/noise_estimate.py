@@ -15,7 +15,7 @@ import numpy as np
 import jaxmeta
 
 from .instances import Rng, symmetric_noise
-from .verdict import Origin, Tally, Verdict
+from .verdict import Origin, Tally, Verdict, in_64_bit
 
 CLAIM = "sigma = |M1 - M2| / 2n estimates the noise"
 ORIGIN = Origin(
@@ -27,6 +27,7 @@ ORIGIN = Origin(
 PRINTED_HOLDS = True
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Formula and library: any signal plus noise, with independent and with symmetric entries."""
     n = 40

@@ -14,7 +14,7 @@ import numpy as np
 from .convex_in_k import curve, draw_noisy, increments, library_squares
 from .dense import Array
 from .instances import Rng
-from .verdict import Counterexample, Origin, Verdict, equal
+from .verdict import Counterexample, Origin, Verdict, equal, in_64_bit
 
 CLAIM = "PIP loss against k has one minimum"
 ORIGIN = Origin(
@@ -33,6 +33,7 @@ def minima(steps: Array, rounding: float) -> int:
     return int(np.sum((signs[:-1] < 0) & (signs[1:] > 0)))
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Minima of the curve, counted directly, through the increments and on the library's."""
     drawn = [draw_noisy(rng) for _ in range(instances)]
@@ -47,6 +48,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     )
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """The noisy signal's second direction is worthless, its third is not: two minima."""
     vectors, values = np.eye(4)[:, [0, 3, 1]], np.array([3.0, 2.0, 1.9])

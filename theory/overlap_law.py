@@ -28,7 +28,7 @@ import jaxmeta
 from .dense import Array
 from .instances import Rng
 from .spikes import Spikes, draw, tally
-from .verdict import Origin, Verdict
+from .verdict import Origin, Verdict, in_64_bit
 
 CLAIM = "squared cosine = 1 - tau^2 / lambda^2"
 ORIGIN = Origin(
@@ -58,6 +58,7 @@ def standard_error(spikes: Spikes) -> Array:
     return np.sqrt(2 / spikes.n * (square + 1) / (square - 1)) / square
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Formula and library against the directions of spikes of known size."""
     drawn = draw(rng, instances)

@@ -40,7 +40,7 @@ import jaxmeta
 
 from .dense import Array, power
 from .instances import Rng
-from .verdict import Counterexample, Origin, Verdict, at_most, both
+from .verdict import Counterexample, Origin, Verdict, at_most, both, in_64_bit
 
 CLAIM = "the paper's Monte Carlo chooses k where mu > (2 + sqrt 3) tau ends"
 ORIGIN = Origin("ours", "4.1, E", "", ("paper_dimension", "paper_curve", "spiked_paper_dimension"))
@@ -106,6 +106,7 @@ def solve(rng: Rng, n: int, alphas: Array) -> list[Draw]:
     return found
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Losses at both choices of k, and whole curves, against dense draws."""
     alphas = rng.choice(ALPHAS, instances)
@@ -128,6 +129,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     )
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """All of 60 values above the edge: the Monte Carlo keeps them all."""
     noisy = 9 * np.arange(1.0, 61) ** -0.3

@@ -17,7 +17,7 @@ import jaxmeta
 
 from .dense import Array
 from .instances import SPECTRA, Rng, draw_spectrum, frame
-from .verdict import Counterexample, Origin, Verdict, equal
+from .verdict import Counterexample, Origin, Verdict, equal, in_64_bit
 
 CLAIM = "rank = smallest i + 1 with value i <= 2 sigma sqrt n"
 ORIGIN = Origin(
@@ -42,6 +42,7 @@ def corrected(values: jax.Array, threshold: jax.Array) -> jax.Array:
     return jaxmeta.noise.usvt_rank(values, sigma=threshold / 8, n=16)
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Both rules against the rank of the thresholded matrix."""
     truth: list[int] = []
@@ -61,6 +62,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     return Verdict("rank_rule", CLAIM, len(truth), equal(rule, truth, n), equal(found, truth, n))
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """Two values above the threshold."""
     values = np.array([5.0, 4.0, 1.0])

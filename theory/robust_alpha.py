@@ -24,7 +24,7 @@ import numpy as np
 from .convex_in_k import Noisy, curve, draw_noisy, library_squares
 from .dense import Array, power
 from .instances import Rng
-from .verdict import Counterexample, Origin, Verdict, at_most, both, equal
+from .verdict import Counterexample, Origin, Verdict, at_most, both, equal, in_64_bit
 
 CLAIM = "beyond half of the energy more dimensions cost <= 10 %, alpha in [1/2, 1]"
 ORIGIN = Origin(
@@ -44,6 +44,7 @@ def rise(ideal: Array, losses: Array) -> float:
     return float((after[-1] - after.min()) / losses[0])
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Rises of dense curves; the bound on them, on the library's, and how its share falls."""
     drawn = [draw_noisy(rng)._replace(alpha=rng.uniform(0.5, 1)) for _ in range(instances)]
@@ -71,6 +72,7 @@ def refreshed(drawn: Noisy) -> Noisy:
     return drawn._replace(ideal=drawn.ideal / drawn.ideal[0], values=drawn.values / drawn.ideal[0])
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """One value of signal, half of the energy and more, and twenty of noise at half its size."""
     n = 21

@@ -19,7 +19,7 @@ import jaxmeta
 from .dense import embedding
 from .instances import LAYOUTS, Rng, draw, frame
 from .library import spectra
-from .verdict import Counterexample, Origin, Verdict, at_most, equal
+from .verdict import Counterexample, Origin, Verdict, at_most, equal, in_64_bit
 
 CLAIM = "a rotation of the sources lowers the directional terms"
 ORIGIN = Origin(
@@ -39,6 +39,7 @@ def terms(instance, sources) -> jaxmeta.bounds.BoundTerms:
     return jaxmeta.bound_terms(ideal, found, alpha=instance.alpha)
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Directional terms before and after a rotation onto the ideal; distinct values."""
     before, after, scale = [], [], []
@@ -65,6 +66,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     return Verdict("rotation", CLAIM, instances, gained, equal(after, before, scale))
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """The directional term of a source before and after its rotation onto the ideal."""
     rng = np.random.default_rng(0)

@@ -27,7 +27,7 @@ import jaxmeta
 
 from .dense import Array
 from .instances import Rng, symmetric_noise
-from .verdict import Counterexample, Origin, Verdict, at_most, tightness
+from .verdict import Counterexample, Origin, Verdict, at_most, in_64_bit, tightness
 
 CLAIM = "weights from the USVT spectrum are near the best without an ideal"
 ORIGIN = Origin(
@@ -60,6 +60,7 @@ def losses(rng: Rng, n: int, exponent: float, *, indefinite: bool) -> Array:
     return np.array([np.sqrt(values @ values + w @ (w - 2 * oracle)) for w in weights])
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Both estimators, positive and indefinite signals, at three sizes."""
     sizes = np.repeat(list(SIZES), [round(share * instances) for share in SIZES.values()])
@@ -78,6 +79,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     )
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """A power law at n = 200."""
     oracle, ours, usvt = losses(np.random.default_rng(0), 200, 0.5, indefinite=False)

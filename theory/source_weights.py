@@ -18,7 +18,7 @@ import jaxmeta
 from .dense import best_magnitude, embedding
 from .dimension_weights import draw_positive, strengths
 from .instances import Rng
-from .verdict import Origin, Verdict, at_most
+from .verdict import Origin, Verdict, at_most, in_64_bit
 
 CLAIM = "SW (Eq. 9) minimises the magnitude terms; it is DW with equal c"
 ORIGIN = Origin(
@@ -30,6 +30,7 @@ ORIGIN = Origin(
 PRINTED_HOLDS = True
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """The printed formula and the library's weights are no worse than the best found by search."""
     printed: list[float] = []

@@ -18,7 +18,7 @@ import jaxmeta
 from .dense import Array, embedding, pip
 from .dimension_weights import draw_positive
 from .instances import Rng
-from .verdict import Counterexample, Origin, Verdict, equal
+from .verdict import Counterexample, Origin, Verdict, equal, in_64_bit
 
 CLAIM = "the closed forms sum to one"
 ORIGIN = Origin(
@@ -36,6 +36,7 @@ def cosines(e: Array) -> Array:
     return pip(e / np.where(norms > 0, norms, 1)[:, None])
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Sums of SW as they are, and cosines of the meta-embedding before and after normalisation."""
     sums: list[float] = []
@@ -60,6 +61,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     )
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """Two sources equal to their blocks: both weights are 1, their sum 2."""
     ideal = jnp.array([4.0, 3.0, 2.0, 1.0])

@@ -15,7 +15,7 @@ import numpy as np
 from .dense import Array, power
 from .instances import LAYOUTS, SPECTRA, Rng, draw, draw_alpha, draw_spectrum, frame, scales
 from .library import bounds
-from .verdict import Counterexample, Origin, Verdict, both, equal
+from .verdict import Counterexample, Origin, Verdict, both, equal, in_64_bit
 
 CLAIM = "X D^2a X' = sum of (lambda_i^2a - lambda_i+1^2a) X_i X_i', i <= k"
 ORIGIN = Origin(
@@ -36,6 +36,7 @@ def telescoped(x: Array, a: Array, after: float) -> Array:
     )
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """A block of k columns, alone (k = d) or followed by others (k < d); the library's bound."""
     errors: dict[str, list[float]] = {"printed": [], "corrected": []}
@@ -56,6 +57,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     return Verdict("telescoping", CLAIM, instances, printed, both(corrected, library))
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """Two columns of a flat spectrum of three: the printed sum is zero."""
     x = np.eye(3)[:, :2]

@@ -35,7 +35,7 @@ import numpy as np
 from .dense import Array, power
 from .instances import LAYOUTS, Instance, Rng, draw, losses, scales
 from .library import bounds
-from .verdict import Counterexample, Origin, Verdict, at_most, tightness
+from .verdict import Counterexample, Origin, Verdict, at_most, in_64_bit, tightness
 
 CLAIM = "PIP loss <= bias + variance terms, two sources (Eq. 7)"
 ORIGIN = Origin(
@@ -94,6 +94,7 @@ def check_layouts(
     )
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Printed and corrected form on random instances with two sources."""
     return check_layouts("theorem1", CLAIM, rng, instances, {2})
@@ -111,6 +112,7 @@ def misled(k: int) -> Instance:
     return flat(3 * k, [np.roll(u, k, axis=1), u], k)
 
 
+@in_64_bit
 def counterexample(k: int = 40) -> Counterexample:
     """Two sources that mislead the print."""
     instance = misled(k)

@@ -20,7 +20,7 @@ import numpy as np
 from .instances import LAYOUTS, Instance, Rng, draw, losses, scales
 from .library import best_tight, bounds
 from .theorem1 import check_layouts, printed
-from .verdict import Counterexample, Origin, Verdict, at_most, both
+from .verdict import Counterexample, Origin, Verdict, at_most, both, in_64_bit
 
 CLAIM = "PIP loss <= bias + variance terms, N = 1 to 5 sources"
 ORIGIN = Origin(
@@ -32,6 +32,7 @@ ORIGIN = Origin(
 PRINTED_HOLDS = False
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Printed and corrected form for one to five sources; for three, the best order as well."""
     verdict = check_layouts("theorem1_n_sources", CLAIM, rng, instances, {1, 2, 3, 4, 5})
@@ -41,6 +42,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     return verdict._replace(corrected=both(verdict.corrected, chain))
 
 
+@in_64_bit
 def counterexample(k: int = 10, sources: int = 4) -> Counterexample:
     """Every source holds what the ideal lacks."""
     n = 2 * sources * k

@@ -24,7 +24,7 @@ from .dense import power, projector_distance
 from .instances import Instance, Rng
 from .library import bounds
 from .theorem1 import check_layouts, flat
-from .verdict import Counterexample, Origin, Verdict
+from .verdict import Counterexample, Origin, Verdict, in_64_bit
 
 CLAIM = "PIP loss <= bias + variance terms, one source (Yin and Shen)"
 ORIGIN = Origin(
@@ -50,12 +50,14 @@ def released(instance: Instance) -> float:
     return float(np.linalg.norm(a[k:]) + sum(directions) + magnitude)
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Released and corrected form on random instances with one source."""
     name = "theorem1_single_source"
     return check_layouts(name, CLAIM, rng, instances, {1}, printed=released)
 
 
+@in_64_bit
 def counterexample(k: int = 40) -> Counterexample:
     """A source orthogonal to a flat ideal: sqrt(3k) against sqrt(k)."""
     instance = flat(3 * k, [np.roll(np.eye(3 * k), k, axis=1)], k)

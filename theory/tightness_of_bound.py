@@ -31,7 +31,7 @@ from .instances import (
     symmetric_noise,
 )
 from .library import best_tight, bounds
-from .verdict import Origin, Verdict, at_most, equal, tightness
+from .verdict import Origin, Verdict, at_most, equal, in_64_bit, tightness
 from .weights_minimise_loss import weighted
 
 CLAIM = "expected bound <= 4 times the expected loss, noisy views of one ideal"
@@ -79,6 +79,7 @@ def noisy(rng: Rng, layout: Layout) -> list[Instance]:
     return found
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Means over noise; flat single sources, and swapped ones in the best order."""
     groups = [noisy(rng, LAYOUTS[i % len(LAYOUTS)]) for i in range(instances)]

@@ -18,7 +18,7 @@ import jaxmeta
 
 from .dense import pip_loss
 from .instances import SPECTRA, Rng, draw_spectrum, frame
-from .verdict import Origin, Verdict, both, equal
+from .verdict import Origin, Verdict, both, equal, in_64_bit
 
 CLAIM = "PIP loss of E and EQ is 0; the loss does not see rotations"
 ORIGIN = Origin(
@@ -32,6 +32,7 @@ PRINTED_HOLDS = True
 SHAPES = ((10, 1, 1), (12, 4, 4), (12, 5, 2), (6, 8, 3))
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """E against EQ directly; by the library, EQ against F and the inner products of EQ."""
     rotated, truth, library, changes, scale = [], [], [], [], []

@@ -1,12 +1,30 @@
 """What a check of a statement returns, and how violations are counted."""
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import NamedTuple, ParamSpec, TypeVar
 
+import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
 # Of the size of the quantities compared: far above rounding (about 1e-15), far below any violation.
 TOLERANCE = 1e-12
+
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def in_64_bit(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """Decorate what compares numbers: rounding in 32 bit would be a violation."""
+
+    @functools.wraps(function)
+    def call(*arguments: Given.args, **settings: Given.kwargs) -> Found:
+        with jax.enable_x64(True):
+            return function(*arguments, **settings)
+
+    return call
 
 
 class Origin(NamedTuple):

@@ -20,7 +20,7 @@ import jaxmeta
 from .dimension_weights import draw_positive
 from .instances import Instance, Rng, frame, losses, scales
 from .library import bounds
-from .verdict import Counterexample, Origin, Verdict, at_most
+from .verdict import Counterexample, Origin, Verdict, at_most, in_64_bit
 
 CLAIM = "PIP loss under DW <= PIP loss unweighted"
 ORIGIN = Origin(
@@ -44,6 +44,7 @@ def unweighted(instance: Instance) -> Instance:
     return instance.with_weights([np.ones(mu.size) for mu in instance.mu])
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """The loss of DW against that of UW; its bounds against those of the weights drawn."""
     drawn = draw_positive(rng, instances)
@@ -59,6 +60,7 @@ def check(rng: Rng, instances: int) -> Verdict:
     )
 
 
+@in_64_bit
 def counterexample() -> Counterexample:
     """A source orthogonal to the ideal: matching its spectrum adds error, and silence is better."""
     u = frame(np.random.default_rng(0), 4)

@@ -32,7 +32,7 @@ class LogisticFits(NamedTuple):
     """How many were taken."""
 
 
-@jax.jit
+@_checks.checked()
 def logistic_regression(
     features: Float[Array, "n k"],
     targets: Float[Array, "n c"],
@@ -126,7 +126,7 @@ def logistic_regression(
     return LogisticFits(weights, intercepts, _norms(gradient, metric).reshape(problems), taken)
 
 
-@jax.jit
+@_checks.checked()
 def probabilities(
     fits: LogisticFits, features: Float[Array, "n k"]
 ) -> Float[Array, "L M n classes"]:

@@ -190,7 +190,7 @@ def predict_missing(
     return tuple(_filled(tuple(sources), present, ridge, j) for j in range(len(sources)))
 
 
-@jax.jit(static_argnames="target")
+@_checks.checked(static=("target",))
 def _filled(sources: tuple[Array, ...], present: Array, ridge: Scalar, target: int) -> Array:
     """Predict the missing rows of one source."""
     y, has = sources[target], present[:, target]

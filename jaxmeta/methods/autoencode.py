@@ -50,14 +50,14 @@ Activation = Callable[[Array], Array]
 Rows = Float[Array, "n k"]
 
 
-@jax.jit
+@_checks.checked()
 def squared_error(decoded: Rows, rows: Rows) -> Float[Array, " n"]:
     """The mean of squared errors of each row. Reference: `bao18`."""
     _checks.embeddings("rows", (decoded, rows))
     return jnp.mean((decoded - rows) ** 2, axis=1)
 
 
-@jax.jit
+@_checks.checked()
 def squared_cosine_proximity(decoded: Rows, rows: Rows) -> Float[Array, " n"]:
     r"""$(1 - \cos)^2$ of each row and what is decoded for it; a row of zeros costs 1.
 
@@ -231,7 +231,7 @@ def averaged_autoencoder(
     return _train(sources, key, present, epochs, training, progress, k=k)
 
 
-@jax.jit
+@_checks.checked()
 def autoencoded_rows(
     parameters: Autoencoder, sources: Sources, *, present: Present | None = None
 ) -> Float[Array, "n m"]:

@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from jaxmeta import _checks
 from jaxmeta._types import Present, Scalar, Sources
 from jaxmeta.combine import known
-from jaxmeta.linalg import matmul, power_of_two
+from jaxmeta.linalg import common_unit, matmul
 from jaxmeta.methods.lle_vectors import LocallyLinear, best_reconstructed
 from jaxmeta.prepare import centre_rows
 from jaxmeta.progress import Progress, silent
@@ -120,7 +120,19 @@ def _check_values(sources: Sequence[Array], has: np.ndarray, neighbours: int) ->
         _checks.fail("present", got, "each word in at least one", "drop the others")
 
 
-@jax.jit(static_argnames="neighbours")
+def _check_known(source: Any, *, present: Any = None, **_: Any) -> None:
+    """No word that is there has NaN, of which neighbours would show nothing."""
+    _checks.array("source", source, 2)
+    if present is not None:
+        _checks.present(present, source.shape[0])
+    if not isinstance(source, jax.core.Tracer) and not isinstance(present, jax.core.Tracer):
+        there = slice(None) if present is None else np.asarray(present)
+        if np.isnan(np.asarray(source)[there]).any():
+            do = "mark words that it lacks in present"
+            _checks.fail("source", "NaN", "numbers, for a result that is integers", do)
+
+
+@_checks.checked(_check_known, static=("neighbours",))
 def nearest_neighbours(
     source: Float[Array, "n k"], *, neighbours: int, present: Bool[Array, " n"] | None = None
 ) -> Int[Array, "n neighbours"]:
@@ -131,13 +143,12 @@ def nearest_neighbours(
     have the neighbours -1, and are nobody's. Cost: $2n^2k$ flops in products, and a selection out
     of each row; memory: some hundred rows of $n$ numbers.
     """
-    _checks.array("source", source, 2)
     n = source.shape[0]
     _checks.integer("neighbours", neighbours, least=1, most=n - 1, of="the vocabulary, less one,")
     present = jnp.ones(n, bool) if present is None else present
     # Distances are differences of large numbers where the words lie far off the origin.
     source = centre_rows(source, present=present)
-    source = source / power_of_two(jnp.max(jnp.abs(source)))
+    source = source / common_unit(source)
     squares = jnp.sum(source**2, axis=1)
 
     def of(word: Array) -> Array:
@@ -150,7 +161,7 @@ def nearest_neighbours(
     return lax.map(of, jnp.arange(n), batch_size=batch)
 
 
-@jax.jit
+@_checks.checked()
 def reconstruction_weights(
     sources: Sources, neighbours: Sequence[Int[Array, "n _"]], *, ridge: Scalar = 1e-3
 ) -> tuple[Float[Array, "n _"], ...]:
@@ -193,7 +204,8 @@ def _stacked(sources: Sequence[Array], neighbours: Sequence[Array]) -> tuple[Arr
     listed = jnp.stack([jnp.any(found >= 0, axis=1) for found in neighbours], axis=1)
     layout = _Layout(*(tuple(x.shape[1] for x in xs) for xs in (sources, neighbours)))
     slots = jnp.concatenate(neighbours, axis=1)
-    return jnp.concatenate(known(sources, listed), axis=1), slots, layout
+    table = jnp.concatenate(known(sources, listed), axis=1)
+    return table / common_unit(table), slots, layout
 
 
 @jax.jit(static_argnames="layout")

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
 from jaxmeta.eigen import Multiply, iterates, leading_eigenpairs, multiply_by
-from jaxmeta.linalg import fix_signs, matmul, outside
+from jaxmeta.linalg import column_norms, eigh, fix_signs, matmul, outside
 from jaxmeta.progress import Progress
 
 __all__ = ["LocallyLinear", "best_reconstructed"]
@@ -133,9 +133,9 @@ def _recurrence(left_out, centre, scale, image, now, before):
 def _measured(multiply: Multiply, vectors: Array, largest: float) -> LocallyLinear:
     """The best pairs within the span of orthonormal columns, and their residuals."""
     images = multiply(vectors)
-    values, rotation = jnp.linalg.eigh(matmul(vectors.T, images))
+    values, rotation = eigh(matmul(vectors.T, images))
     vectors, images = matmul(vectors, rotation), matmul(images, rotation)
-    residuals = jnp.linalg.norm(images - vectors * values[None, :], axis=0)
+    residuals = column_norms(images - vectors * values[None, :])
     return LocallyLinear(fix_signs(vectors), values, residuals, largest)
 
 
@@ -144,5 +144,5 @@ def _all_at_once(multiply: Multiply, settled: Array, k: int) -> LocallyLinear:
     n, number = settled.shape
     axes = jnp.linalg.qr(settled, mode="complete")[0] if number else jnp.eye(n, dtype=settled.dtype)
     basis = axes[:, number:]
-    values, vectors = jnp.linalg.eigh(matmul(basis.T, multiply(basis)))
+    values, vectors = eigh(matmul(basis.T, multiply(basis)))
     return _measured(multiply, matmul(basis, vectors[:, :k]), float(values[-1]))

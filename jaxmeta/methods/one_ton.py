@@ -11,7 +11,6 @@ cosines: `one_to_n` takes $A = U_kS_k^\alpha$. Descent from random maps, as in t
 import itertools
 from collections.abc import Sequence
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import cho_factor, cho_solve
@@ -26,7 +25,7 @@ from jaxmeta.spectral import power
 __all__ = ["one_to_n", "one_to_n_plus"]
 
 
-@jax.jit(static_argnames="k")
+@_checks.checked(static=("k",))
 def one_to_n(
     sources: Sources, *, k: int, weights: Numbers | None = None, alpha: Scalar = 1.0
 ) -> OneToN:
@@ -66,7 +65,7 @@ def one_to_n(
     return OneToN(embedding, maps, jnp.sum((whole - matmul(image, v.T)) ** 2)[None])
 
 
-@jax.jit(static_argnames=("k", "steps"))
+@_checks.checked(static=("k", "steps"))
 def one_to_n_plus(
     sources: Sources, present: Present, *, k: int, ridge: Scalar = 1e-3, steps: int = 50
 ) -> OneToN:

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Real
 from jaxmeta import _checks
 from jaxmeta._checks import fail
 from jaxmeta._types import Scalar
+from jaxmeta.linalg import common_unit
 
 __all__ = ["log_count", "ppmi", "shifted_pmi"]
 
@@ -69,6 +70,7 @@ def shifted_pmi(counts: Counts, *, shift: Scalar, unobserved: Scalar = 0.0) -> S
 @jax.jit
 def _shifted_pmi(x: Array, shift: Array, unobserved: Array) -> Array:
     x = jnp.where(x < 0, jnp.nan, x)
+    x = x / common_unit(x)
     rows, columns = jnp.sum(x, axis=1), jnp.sum(x, axis=0)
     if x.shape[0] == x.shape[1]:
         # The two are summed in different order. Where they have the same terms they are to be the
@@ -76,7 +78,7 @@ def _shifted_pmi(x: Array, shift: Array, unobserved: Array) -> Array:
         symmetric = jnp.all(x == x.T)
         columns += lax.stop_gradient(jnp.where(symmetric, rows - columns, 0))
     total = jnp.sum(rows)
-    # The product comes first, as it is the same for i, j and j, i; sums below 1e19 do not overflow.
+    # The product comes first, as it is the same for i, j and j, i.
     by_chance = rows[:, None] * columns[None, :] / jnp.where(total == 0, 1, total)
     observed = x != 0  # NaN is
     # Unobserved pairs are kept out of quotient and logarithm, whose derivatives are infinite there.

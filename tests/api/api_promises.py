@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from api_rows import WORDS, Row
+from api_rows import WORDS, Row, everything, inner_products
 from helpers import DTYPE, IN_64_BIT, assert_close, assert_trees_close, cast
 from jax import export
 from jax.test_util import check_grads
@@ -153,6 +153,33 @@ def jit_equals_eager(case):
     assert_trees_close(case.out, eager, scale=scale, terms=case.row.terms)
 
 
+def spoilt(case, change):
+    """Arguments as in scripts with one leaf changed, and which."""
+    leaves, structure = jax.tree.flatten(as_in_scripts(case.arguments))
+    for i, leaf in enumerate(leaves):
+        given = [*leaves[:i], change(np.asarray(leaf, DTYPE)), *leaves[i + 1 :]]
+        yield f"argument {i} of {structure}", structure.unflatten(given)
+
+
+def other_byte_orders_raise_or_are_understood(case):
+    """Compiled programs take their bytes for other numbers."""
+    eager = case.row.call(*as_in_scripts(case.arguments))
+    for where, given in spoilt(case, lambda x: x.astype(x.dtype.newbyteorder("S"))):
+        try:
+            found, said = case.row.call(*given), ""
+        except TypeError as error:
+            found, said = eager, str(error)
+        assert not said or FORM.fullmatch(said), f"{where}: {said}"
+        assert_trees_close(found, eager, scale=norm_of(eager), terms=case.row.terms)
+
+
+def nan_raises(case):
+    """On the host, if nothing but integers comes out."""
+    for _, given in spoilt(case, lambda x: np.full_like(x, np.nan)):
+        with pytest.raises(ValueError, match=r"(?i)got nan"):
+            case.row.call(*given)
+
+
 def vmap_equals_a_loop(case):
     rng = generator()
     each = [cast(case.row.generic(rng)) for _ in range(3)]
@@ -187,6 +214,62 @@ def nan_in_gives_nan_out(case, make):
             where = f"argument {i} of {structure}, entry {place}"
             assert any(np.isnan(x).any() for x in floats(out)), where
             assert all(np.isnan(x) for x in case.row.totals(out)), where
+
+
+def infinity_in_ends_and_shows(case):
+    """Of a matrix with infinity in it, LAPACK's singular values never end."""
+    leaves, structure = jax.tree.flatten(case.arguments)
+    for i, leaf in enumerate(leaves):
+        if leaf.ndim == 2 and leaf.shape[0] == WORDS:
+            given = [*leaves[:i], leaf.at[WORDS // 2, 0].set(jnp.inf), *leaves[i + 1 :]]
+            out = case.compiled(*structure.unflatten(given))[0]
+            assert not all(np.isfinite(x).all() for x in floats(out)), f"{i} of {structure}"
+
+
+def powers_of(degrees, tree):
+    """The power of the unit in each leaf of a tree; None for exponents."""
+    if isinstance(degrees, tuple):
+        parts = zip(degrees, tree, strict=True)
+        return [power for part, leaves in parts for power in powers_of(part, leaves)]
+    return [degrees for _ in jax.tree.leaves(tree)]
+
+
+def in_unit(x, exponent):
+    """A number times a power of two, and 0 if it has no more digits there; integers as they are."""
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return x
+    x = np.ldexp(x, exponent)
+    return np.where(np.abs(x) < jnp.finfo(x.dtype).tiny, 0, x)
+
+
+def any_unit_gives_the_same_bits(case):
+    """Scaled by powers of two over the range of the dtype; derivatives are, too."""
+    inward, outward, *within = case.row.scaling
+    leaves, structure = jax.tree.flatten(case.arguments)
+    powers = powers_of(inward, case.arguments)
+    leaves = [
+        jnp.full_like(x, 0.5) if p is None else x for x, p in zip(leaves, powers, strict=True)
+    ]
+
+    def results(exponent):
+        given = [in_unit(x, exponent * (p or 0)) for x, p in zip(leaves, powers, strict=True)]
+        return case.compiled(*structure.unflatten(given))[:2]
+
+    out, gradients = results(0)
+    becomes = powers_of(outward, out)
+    # Derivatives are those of a sum, which has a unit if all that is added has the same.
+    times = {everything: 1, inner_products: 2}.get(case.row.smooth, 0)
+    total, known = times * becomes[0], times and len(set(becomes)) == 1
+    slopes = [None if p is None or not known else total - p for p in powers if gradients]
+    largest = max(1, *(abs(p or 0) for p in (*powers, *becomes, total, *slopes, *within)))
+    reach = (jnp.finfo(DTYPE).maxexp - 32) // largest  # so that there are digits left
+    for exponent in (-reach, -(reach // 3), reach // 3, reach):
+        scaled = results(exponent)
+        for found, first, units in zip(scaled, (out, gradients), (becomes, slopes), strict=True):
+            for y, x, power in zip(*map(jax.tree.leaves, (found, first)), units, strict=True):
+                if power is not None:
+                    expected = in_unit(x, exponent * power)
+                    np.testing.assert_array_equal(in_unit(y, 0), expected, f"unit 2**{exponent}")
 
 
 def gradients_are_finite(case, make):
@@ -263,6 +346,17 @@ def promises_of(table):
             return
         with subtests.test("new_values_compile_nothing"):
             new_values_compile_nothing(case, compilations)
+        with subtests.test("other_byte_orders_raise_or_are_understood"):
+            other_byte_orders_raise_or_are_understood(case)
+        if case.row.discrete:
+            with subtests.test("nan_raises"):
+                nan_raises(case)
+        if case.row.scaling:
+            with subtests.test("any_unit_gives_the_same_bits"):
+                any_unit_gives_the_same_bits(case)
+        if not case.row.discrete:
+            with subtests.test("infinity_in_ends_and_shows"):
+                infinity_in_ends_and_shows(case)
         for corner, make in case.corners.items() if not case.row.discrete else ():
             with subtests.test("nan_in_gives_nan_out", corner=corner):
                 nan_in_gives_nan_out(case, make)

@@ -45,6 +45,10 @@ class Row(NamedTuple):
     """Up to which derivatives are compared with finite differences."""
     tolerance: float | None = None
     """Of that comparison, where derivatives are said to be approximate."""
+    scaling: tuple = ()
+    """Powers of a unit that arguments and outputs have, and, third, the largest power of what is
+    formed on the way if that is larger. A tuple goes entry by entry; None is an exponent, held at
+    one half. Nothing at all: results are not homogeneous."""
 
 
 def frame(rng, k):

@@ -55,16 +55,33 @@ def generic(rng):
 
 
 TABLE = {
-    "moments": Row(sums, lambda rng: (two_sources(rng),), SOURCES_DEGENERATE, totals=lambda _: []),
-    "plan_of, default": Row(
-        default, lambda rng: (two_sources(rng),), SOURCES_DEGENERATE, terms=256
+    "moments": Row(
+        sums,
+        lambda rng: (two_sources(rng),),
+        SOURCES_DEGENERATE,
+        totals=lambda _: [],
+        scaling=((1,), ((2, 2, 2, 0, 0, 0), (1, 1, 1, 0, 0, 0))),
     ),
-    "plan_of, DW": Row(weighted, generic, DEGENERATE, terms=256),
+    "plan_of, default": Row(
+        default,
+        lambda rng: (two_sources(rng),),
+        SOURCES_DEGENERATE,
+        terms=256,
+        scaling=((1,), 0),
+    ),
+    "plan_of, DW": Row(
+        weighted,
+        generic,
+        DEGENERATE,
+        terms=256,
+        scaling=((1, 2, None), 2, 4),  # sums are in two pieces
+    ),
     "apply_plan": Row(
         later,
         lambda rng: (two_sources(rng), two_sources(rng)),
         {"zero": lambda rng: (SOURCES_DEGENERATE["zero"](rng)[0], two_sources(rng))},
         terms=64,
+        scaling=((1, 1), 2, 4),
     ),
 }
 

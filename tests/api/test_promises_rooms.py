@@ -51,11 +51,13 @@ TABLE = {
         lambda rng: (two_sources(rng), (rng.uniform(0.5, 1.5, 2), rng.uniform(0.5, 1.5))),
         {name: lambda rng, m=make: m(rng) for name, make in SOURCES_DEGENERATE.items()},
         takes=("integers",),
+        scaling=((1, 0), 0),
     ),
     "squared_error": Row(
         jaxmeta.methods.squared_error,
         lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
         {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
+        scaling=((1, 1), 2),
     ),
     "squared_cosine_proximity": Row(
         jaxmeta.methods.squared_cosine_proximity,
@@ -64,11 +66,13 @@ TABLE = {
             "identical": twice(lambda rng: rng.normal(size=(4, 3))),
             "zero": twice(lambda rng: np.zeros((4, 3))),  # noqa: ARG005
         },
+        scaling=((1, 1), 0),
     ),
     "disagreement": Row(
         jaxmeta.diagnosis.disagreement,
         lambda rng: (two_sources(rng),),
         SOURCES_DEGENERATE,
+        scaling=(((1, 2),), 0),
     ),
     "separation": Row(
         lambda source: separation(source, PAIRS),
@@ -78,6 +82,7 @@ TABLE = {
             "equal words": lambda rng: (np.ones((WORDS, 3)),),  # noqa: ARG005
             "one zero": lambda rng: (embedding(rng, 3) * (np.arange(WORDS) > 0)[:, None],),
         },
+        scaling=((1,), 0),
     ),
     "autoencoded_rows": Row(
         network,
@@ -93,6 +98,7 @@ TABLE = {
         lambda rng: (embedding(rng, 4),),
         {},
         discrete=True,
+        scaling=((1,), 0),
     ),
     "one_to_n": Row(
         lambda sources, weights, alpha: jaxmeta.methods.one_to_n(
@@ -110,6 +116,7 @@ TABLE = {
         },
         smooth=lambda out: (inner_products(out.embedding), out.error),
         totals=lambda out: [jnp.sum(out.embedding)],
+        scaling=((2, 0, None), (1, 1, 4)),
     ),
     "one_to_n_plus": Row(
         lambda sources, ridge: jaxmeta.methods.one_to_n_plus(
@@ -119,11 +126,13 @@ TABLE = {
         {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
         smooth=lambda out: (inner_products(out.embedding), out.error),
         totals=lambda out: [out.error],
+        scaling=((1, 0), (1, 0, 2)),
     ),
     "predict_missing": Row(
         lambda sources, ridge: jaxmeta.files.predict_missing(sources, PRESENT, ridge=ridge),
         lambda rng: (two_sources(rng), rng.uniform(0.1, 0.2)),
         {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
+        scaling=(((1, 2), 0), (1, 2)),
     ),
     **{
         function.__name__: Row(
@@ -135,6 +144,7 @@ TABLE = {
                 "zero": lambda rng: (np.zeros((WORDS, 3)),),  # noqa: ARG005
             },
             smooth=inner_products,
+            scaling=((1,), int(function is jaxmeta.prepare.centre_rows)),
         )
         for function in (
             jaxmeta.prepare.centre_rows,
@@ -148,6 +158,7 @@ TABLE = {
         lambda source: jaxmeta.prepare.centre_rows(source, present=jnp.arange(WORDS) != 2),
         lambda rng: (embedding(rng, 3),),
         {},
+        scaling=((1,), 1),
     ),
     "spectrum_power": Row(
         lambda source, exponent: jaxmeta.prepare.spectrum_power(source, exponent=exponent),
@@ -157,11 +168,13 @@ TABLE = {
             "zero": lambda rng: (np.zeros((WORDS, 3)), 0.5),  # noqa: ARG005
         },
         smooth=inner_products,
+        scaling=((2, None), 1),
     ),
     "remove_leading": Row(
         lambda source: jaxmeta.prepare.remove_leading(source, count=1),
         lambda rng: (two_sources(rng)[1],),
         {"zero": lambda rng: (np.zeros((WORDS, 3)),)},  # noqa: ARG005
+        scaling=((1,), 1),
     ),
     "balanced_exponent": Row(
         jaxmeta.prepare.balanced_exponent,
@@ -172,6 +185,7 @@ TABLE = {
             "some zero": lambda rng: (np.append(descending(rng, 3), [0.0, 0.0]),),
         },
         terms=256,
+        scaling=((1,), 0),
     ),
     "reconstruction_weights, fewer than dimensions": Row(
         lambda source, ridge: jaxmeta.methods.reconstruction_weights(
@@ -182,6 +196,7 @@ TABLE = {
             "equal words": lambda rng: (np.ones((WORDS, 4)), 0.1),  # noqa: ARG005
             "zero": lambda rng: (np.zeros((WORDS, 4)), 0.1),  # noqa: ARG005
         },
+        scaling=((1, 0), 0),
     ),
     "reconstruction_weights": Row(
         lambda sources, ridge: jaxmeta.methods.reconstruction_weights(
@@ -189,6 +204,7 @@ TABLE = {
         ),
         lambda rng: (two_sources(rng), rng.uniform(0.1, 0.2)),
         {name: lambda rng, m=make: (*m(rng), 0.1) for name, make in SOURCES_DEGENERATE.items()},
+        scaling=((1, 0), 0),
     ),
     "log_count": Row(
         jaxmeta.log_count,
@@ -204,18 +220,21 @@ TABLE = {
         with_shift(lambda rng: cooccurrences(rng) + 40 * np.eye(5)),  # off the kink
         {name: with_shift(make) for name, make in COUNTS_DEGENERATE.items()},
         takes=("integers",),
+        scaling=((1, 0), 0),
     ),
     "ppmi, at its kink": Row(
         jaxmeta.ppmi,
         lambda rng: (cooccurrences(rng) + 40 * np.eye(5),),
         {name: lambda rng, m=make: (m(rng),) for name, make in COUNTS_DEGENERATE.items()},
         takes=("integers",),
+        scaling=((1,), 0),
     ),
     "shifted_pmi": Row(
         lambda counts, shift: jaxmeta.shifted_pmi(counts, shift=shift, unobserved=-2.0),
         with_shift(cooccurrences),
         {name: with_shift(make) for name, make in COUNTS_DEGENERATE.items()},
         takes=("integers",),
+        scaling=((1, 0), 0),
     ),
 }
 

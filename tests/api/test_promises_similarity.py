@@ -33,12 +33,18 @@ DEGENERATE = {
 }
 
 TABLE = {
-    "cka": Row(similarity.cka, alike, DEGENERATE),
+    "cka": Row(
+        similarity.cka,
+        alike,
+        DEGENERATE,
+        scaling=((1, 2), 0),
+    ),
     "cka_of_moments": Row(
         lambda sources: similarity.cka_of_moments(covariance.moments(sources, parts=("raw",))),
         lambda rng: (two_sources(rng),),
         SOURCES_DEGENERATE,
         totals=lambda out: [out.sum()],
+        scaling=((1,), 0, 2),
     ),
     "permutation_test": Row(
         lambda e, f: similarity.permutation_test(
@@ -46,10 +52,26 @@ TABLE = {
         ),
         alike,
         {name: DEGENERATE[name] for name in ("identical", "one zero", "zero")},
+        scaling=((1, 2), 0),
     ),
-    "procrustes_distance": Row(similarity.procrustes_distance, alike, DEGENERATE),
-    "unbiased_cka": Row(similarity.unbiased_cka, alike, DEGENERATE),
-    "unbiased_hsic": Row(similarity.unbiased_hsic, alike, DEGENERATE),
+    "procrustes_distance": Row(
+        similarity.procrustes_distance,
+        alike,
+        DEGENERATE,
+        scaling=((1, 2), 0),
+    ),
+    "unbiased_cka": Row(
+        similarity.unbiased_cka,
+        alike,
+        DEGENERATE,
+        scaling=((1, 2), 0),
+    ),
+    "unbiased_hsic": Row(
+        similarity.unbiased_hsic,
+        alike,
+        DEGENERATE,
+        scaling=((1, 1), 4),
+    ),
 }
 
 test_promises = promises_of(TABLE)

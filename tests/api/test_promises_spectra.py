@@ -28,11 +28,13 @@ TABLE = {
         jaxmeta.combine.average,
         lambda rng: (two_sources(rng),),
         SOURCES_DEGENERATE,
+        scaling=((1,), 1),
     ),
     "average, of words that are missing": Row(
         lambda sources: jaxmeta.combine.average(sources, present=PRESENT),
         lambda rng: (two_sources(rng),),
         {},
+        scaling=((1,), 1),
     ),
     "principal_axes": Row(
         jaxmeta.combine.principal_axes,
@@ -42,6 +44,7 @@ TABLE = {
             "zero": lambda rng: (np.zeros((WORDS, 3)),),  # noqa: ARG005
         },
         smooth=inner_products,
+        scaling=((1,), 1),
     ),
     "rotated_average": Row(
         lambda sources: jaxmeta.combine.rotated_average(sources, steps=3),
@@ -50,6 +53,7 @@ TABLE = {
             "equal values": lambda rng: ((frame(rng, 2), (e := frame(rng, 3)), e),),
             "identical": lambda rng: (((e := embedding(rng, 3)), e, e),),
         },
+        scaling=((1,), (1, 0, 0)),
     ),
     "svd_reduce": Row(
         lambda sources, weights: jaxmeta.svd_reduce(sources, k=3, weights=weights),
@@ -60,6 +64,7 @@ TABLE = {
         },
         smooth=inner_products,
         takes=("integers",),
+        scaling=((1, 0), 1),
     ),
     "best_order": Row(
         lambda ideal, sources, weights, alpha, source_alphas: jaxmeta.bounds.best_order(
@@ -69,11 +74,13 @@ TABLE = {
         BOUND_DEGENERATE,
         totals=lambda out: [out.tight],
         takes=("integers",),
+        scaling=(((0, 1), ((0, 1), (0, 1)), 0, None, None), (0, 1)),
     ),
     "split_by_source": Row(
         lambda values: jaxmeta.spectral.split_by_source(values, sizes=(2, 3, 2)),
         lambda rng: (descending(rng, 6),),
         {"zero": lambda rng: (np.zeros(6),)},  # noqa: ARG005
+        scaling=((1,), 1),
     ),
     "bound_terms": Row(
         lambda ideal, sources, weights, alpha, source_alphas: jaxmeta.bound_terms(
@@ -83,12 +90,14 @@ TABLE = {
         BOUND_DEGENERATE,
         totals=lambda out: [out.telescoped, out.split, out.tight],
         takes=("integers",),
+        scaling=(((0, 1), ((0, 1), (0, 1)), 0, None, None), 1),
     ),
     "concatenate": Row(
         jaxmeta.concatenate,
         lambda rng: ((embedding(rng, 2), embedding(rng, 3)), (rng.normal(size=2), rng.normal())),
         {"zero": lambda rng: ((embedding(rng, 2), np.zeros((WORDS, 3))), (np.zeros(2), 0.0))},
         takes=("integers",),
+        scaling=((1, 0), 1),
     ),
     "decompose": Row(
         lambda signal: jaxmeta.decompose(signal + signal.T),
@@ -99,6 +108,7 @@ TABLE = {
         },
         smooth=lambda out: out.values,
         takes=("no entry",),
+        scaling=((1,), (0, 1)),
     ),
     "decompose, general": Row(
         lambda signal: jaxmeta.decompose(signal, symmetric=False),
@@ -108,6 +118,7 @@ TABLE = {
             "zero": lambda rng: (np.zeros((WORDS, 4)),),  # noqa: ARG005
         },
         smooth=lambda out: out.values,
+        scaling=((1,), (0, 1)),
     ),
     "embed": Row(
         lambda spectrum, alpha: jaxmeta.embed(spectrum, k=4, alpha=alpha),
@@ -116,6 +127,7 @@ TABLE = {
             "zero": lambda rng: (Spectrum(frame(rng, 4), np.zeros(4)), 0.25),
             "no exponent": lambda rng: (Spectrum(frame(rng, 4), np.eye(4)[0]), 0.0),
         },
+        scaling=(((0, 2), None), 1),
     ),
     "lemma1": Row(
         jaxmeta.bounds.lemma1,
@@ -139,11 +151,13 @@ TABLE = {
                 0.5,
             ),
         },
+        scaling=(((0, 1), (0, 1), None), 1),
     ),
     "strengths_against": Row(
         lambda ideal, vectors, alpha: strengths_against(ideal, vectors, alpha=alpha),
         lambda rng: (spectrum(rng, 4), frame(rng, 3), rng.uniform(0.4, 0.6)),
         {"zero": lambda rng: (Spectrum(frame(rng, 4), np.zeros(4)), frame(rng, 3), 0.5)},
+        scaling=(((0, 1), 0, None), 1),
     ),
     "pip_loss": Row(
         jaxmeta.pip_loss,
@@ -159,11 +173,13 @@ TABLE = {
             "zero": twice(lambda rng: np.zeros((WORDS, 4))),  # noqa: ARG005
         },
         order=2,  # said to be differentiable to all orders
+        scaling=((1, 1), 2),
     ),
     "pip_matrix": Row(
         jaxmeta.pip.pip_matrix,
         lambda rng: (embedding(rng, 3),),
         {"zero": lambda rng: (np.zeros((WORDS, 3)),)},  # noqa: ARG005
+        scaling=((1,), 2),
     ),
     "principal_sines": Row(
         jaxmeta.linalg.principal_sines,
@@ -181,16 +197,19 @@ TABLE = {
             # Equal singular values: the rotation is unique, and smooth.
             "repeated": twice(lambda rng: frame(rng, 3)),
         },
+        scaling=((1, 2), 0),
     ),
     "procrustes, to more dimensions": Row(
         jaxmeta.linalg.procrustes,
         lambda rng: (embedding(rng, 2), embedding(rng, 4) + 3),
         {"repeated": lambda rng: ((q := frame(rng, 4))[:, :2], q)},
+        scaling=((1, 2), 0),
     ),
     "procrustes, to fewer dimensions": Row(
         jaxmeta.linalg.procrustes,
         lambda rng: (embedding(rng, 4), embedding(rng, 2) + 3),
         {"repeated": lambda rng: ((q := frame(rng, 4)), q[:, :2])},
+        scaling=((1, 2), 0),
     ),
     "rotate_onto": Row(
         jaxmeta.combine.rotate_onto,
@@ -199,11 +218,13 @@ TABLE = {
             "identical": twice(lambda rng: embedding(rng, 3)),
             "repeated": twice(lambda rng: frame(rng, 3)),
         },
+        scaling=((1, 2), 1),
     ),
     "rotate_onto, to more dimensions": Row(
         jaxmeta.combine.rotate_onto,
         lambda rng: (embedding(rng, 2), embedding(rng, 4) + 3),
         {},
+        scaling=((1, 2), 1),
     ),
     "select_sources": Row(
         lambda ideal, sources, alpha: jaxmeta.bounds.select_sources(
@@ -212,6 +233,7 @@ TABLE = {
         lambda rng: (spectrum(rng, 4), (spectrum(rng, 2), spectrum(rng, 3)), 0.5),
         {},
         discrete=True,
+        scaling=(((0, 1), ((0, 1), (0, 1)), None), 0),
     ),
     "spectrum_of": Row(
         lambda embedding, alpha: jaxmeta.spectrum_of(embedding, alpha=alpha),
@@ -221,6 +243,7 @@ TABLE = {
             "zero": lambda rng: (np.zeros((WORDS, 3)), 0.5),  # noqa: ARG005
         },
         smooth=lambda out: out.values,
+        scaling=((1, None), (0, 2)),
     ),
 }
 

@@ -28,12 +28,14 @@ TABLE = {
         jaxmeta.weights.rank_weights,
         lambda rng: (two_sources(rng),),
         {**SOURCES_DEGENERATE},
+        scaling=(((1, 2),), 0),
     ),
     "agreement_weights": Row(
         jaxmeta.quadratic.agreement_weights,
         lambda rng: (two_sources(rng),),
         {},
         terms=256,
+        scaling=((1,), 0),
     ),
     "released_one_to_n": Row(
         lambda sources, rate: jaxmeta.released.released_one_to_n(
@@ -42,6 +44,7 @@ TABLE = {
         lambda rng: (two_sources(rng), rng.uniform(0.01, 0.02)),
         {name: lambda rng, m=make: (*m(rng), 0.01) for name, make in SOURCES_DEGENERATE.items()},
         totals=lambda out: [out.error],
+        scaling=((1, -2), (1, 0, 2)),
     ),
     "aligned_weights": Row(
         lambda values, sigmas, alpha: jaxmeta.aligned_weights(
@@ -53,6 +56,7 @@ TABLE = {
             "at the edge": lambda rng: ((np.full(2, 2.0), np.full(3, 2.0)), (0.25, 0.25), 0.5),  # noqa: ARG005
             "zero": lambda rng: ((np.zeros(2), np.zeros(3)), (0.25, 0.5), 0.5),  # noqa: ARG005
         },
+        scaling=((1, 1, None), 0),
     ),
     "dimension_weights": Row(
         lambda ideal, values, alpha, source_alphas: jaxmeta.dimension_weights(
@@ -60,6 +64,7 @@ TABLE = {
         ),
         lambda rng: (descending(rng, 5), *weight_arguments(rng)[1:]),
         WEIGHTS_DEGENERATE,
+        scaling=((4, (2, 0), None, None), (1, 2)),
     ),
     "exact_weights": Row(
         lambda ideal, sources: jaxmeta.exact_weights(jaxmeta.pip_quadratic(ideal, sources)),
@@ -68,12 +73,14 @@ TABLE = {
         smooth=lambda out: out.weights,
         totals=lambda out: [out.residual],
         terms=1024,
+        scaling=((2, 1), (1, 0, 0)),
     ),
     "non_negative": Row(
         jaxmeta.optimise.non_negative,
         lambda rng: (rng.uniform(0.5, 1.5, 3),),
         {"negative": lambda rng: (-np.ones(3),)},  # noqa: ARG005
         takes=("another axis", "integers", "no entry"),
+        scaling=((1,), 1),
     ),
     "per_source": Row(
         lambda ideal, sources: jaxmeta.quadratic.per_source(
@@ -95,6 +102,7 @@ TABLE = {
         ),
         lambda rng: (*quadratic_arguments(rng), rng.uniform(0.5, 1.5, 5)),
         {"nothing": lambda rng: (*duplicated_sources(rng), np.zeros(5))},
+        scaling=((1, 0, 2), 2, 4),  # the entries of the quadratic
     ),
     "simplex": Row(
         jaxmeta.optimise.simplex,
@@ -103,7 +111,11 @@ TABLE = {
         takes=("another axis", "integers", "no entry"),
     ),
     "released_dimension": Row(
-        jaxmeta.released.released_dimension, lambda rng: (rng.uniform(1, 2, 5),), {}, discrete=True
+        jaxmeta.released.released_dimension,
+        lambda rng: (rng.uniform(1, 2, 5),),
+        {},
+        discrete=True,
+        scaling=((1,), 0),
     ),
     "released_dimension_weights": Row(
         lambda values, sigma, alpha: jaxmeta.released.released_dimension_weights(
@@ -111,11 +123,13 @@ TABLE = {
         ),
         with_alpha(spiked_arguments),
         {"no noise": lambda rng: (descending(rng, 5), 0.0, 0.5)},
+        scaling=((1, 1, None), 0),
     ),
     "released_noise_std": Row(
         jaxmeta.released.released_noise_std,
         lambda rng: (rng.normal(size=(4, 3)), rng.normal(size=(4, 3))),
         {"identical": twice(lambda rng: rng.normal(size=(4, 3)))},
+        scaling=((1, 1), 1),
     ),
     **{
         function.__name__: Row(
@@ -128,6 +142,8 @@ TABLE = {
                 rng.uniform(0.4, 0.6),
             ),
             {"zero": lambda rng: ((np.zeros(2), np.zeros(5)), (0.25, 0.0), 0.5)},  # noqa: ARG005
+            # Those of 2021 depend on the unit of the signals.
+            scaling=() if "2021" in function.__name__ else ((1, 1, None), 0),
         )
         for function in (
             jaxmeta.released.released_source_weights,
@@ -142,6 +158,7 @@ TABLE = {
         ),
         with_alpha(spiked_arguments),
         SPIKED_DEGENERATE_WITH_ALPHA,
+        scaling=((1, 1, None), 0),
     ),
     "source_weights": Row(
         lambda ideal, values, alpha, source_alphas: jaxmeta.source_weights(
@@ -149,11 +166,13 @@ TABLE = {
         ),
         lambda rng: (descending(rng, 5), *weight_arguments(rng)[1:]),
         WEIGHTS_DEGENERATE,
+        scaling=((2, 0, None, None), 1),
     ),
     "source_weights, own ideals": Row(
         lambda ideals, values, alpha: jaxmeta.source_weights(ideals, values, alpha=alpha),
         lambda rng: (weight_arguments(rng)[1], *weight_arguments(rng)[1:3]),
         {"zero": lambda rng: ((np.zeros(3),), (np.zeros(3),), 0.0)},  # noqa: ARG005
+        scaling=((2, 0, None), 1),
     ),
     "strength_weights": Row(
         lambda values, strengths, alpha: jaxmeta.strength_weights(values, strengths, alpha=alpha),
@@ -163,16 +182,19 @@ TABLE = {
             "zero": lambda rng: (np.zeros(5), np.zeros(5), 0.5),  # noqa: ARG005
             "negative": lambda rng: (np.ones(5), -np.ones(5), 0.5),  # noqa: ARG005
         },
+        scaling=((2, 4, None), 1),
     ),
     "sum_to_one": Row(
         jaxmeta.weights.sum_to_one,
         lambda rng: (rng.uniform(0.5, 1.5, 3),),
         {"equal": lambda rng: (np.ones(3),)},  # noqa: ARG005
+        scaling=((1,), 0),
     ),
     "sum_to_one, dimension weights": Row(
         jaxmeta.weights.sum_to_one,
         lambda rng: ((rng.uniform(0.5, 1.5, 3), rng.uniform(0.5, 1.5, 2)),),
         {"zero among them": lambda rng: ((np.eye(3)[0], np.ones(2)),)},  # noqa: ARG005
+        scaling=(((1, 2),), 0),
     ),
 }
 

@@ -17,14 +17,11 @@ import jaxmeta
 
 pytestmark = pytest.mark.one_leg
 
-TABLE = {
-    name: row
-    for module in (
-        test_promises_noise, test_promises_plans, test_promises_rooms, test_promises_similarity,
-        test_promises_spectra, test_promises_weights,
-    )
-    for name, row in module.TABLE.items()
-}  # fmt: skip
+MODULES = (
+    test_promises_noise, test_promises_plans, test_promises_rooms, test_promises_similarity,
+    test_promises_spectra, test_promises_weights,
+)  # fmt: skip
+TABLE = {name: row for module in MODULES for name, row in module.TABLE.items()}
 # These look at values, read files, draw or loop on the host, so they cannot be traced.
 HOST_MODULES = (
     "jaxmeta.adapters", "jaxmeta.diagnosis", "jaxmeta.eigen", "jaxmeta.evaluate", "jaxmeta.files",
@@ -39,10 +36,15 @@ HOST_ONLY = {
 # Functions that modules share: rows of what is made of them hold for them, and they have tests.
 SHARED = {
     "axis_lengths", "centred_gram", "check_k", "check_needs", "check_spectrum", "check_widths",
-    "column_norms", "difference", "distance_to_boundary", "fix_signs", "known", "leading_bits",
-    "loss_changes", "mean_of", "needs", "norm", "outside", "pairs_of", "power", "power_of_two",
-    "raw_gram", "reduced", "residual", "rotations_between", "row_norms", "safe_ratio", "safe_sqrt",
-    "split_columns", "unit",
+    "column_norms", "common_unit", "difference", "distance_to_boundary", "eigh", "fix_signs",
+    "known", "leading_bits", "loss_changes", "mean_of", "needs", "norm", "outside", "pairs_of",
+    "power", "power_of_two", "raw_gram", "reduced", "residual", "rotations_between", "row_norms",
+    "safe_ratio", "safe_sqrt", "singular_values", "split_columns", "svd", "unit",
+}  # fmt: skip
+# Results that are not homogeneous in any argument, or for orthonormal arguments alone.
+IN_ONE_UNIT = {
+    "autoencoded_rows", "lemma1", "log_count", "per_source", "pip_quadratic", "principal_sines",
+    "released_2021_dimension_weights", "released_2021_source_weights", "simplex",
 }  # fmt: skip
 # These take functions, or would be differentiated through all steps of a descent: see
 # test_optimise, test_equalise and test_metric.
@@ -65,6 +67,10 @@ def test_every_public_function_has_a_row():
     rows = {name.split(",")[0] for name in TABLE}
     assert set(public) - host - HOST_ONLY - SHARED - OF_FUNCTIONS <= rows
     assert rows | HOST_ONLY | SHARED | OF_FUNCTIONS <= set(public)
+
+
+def test_every_row_says_how_its_results_scale():
+    assert {name for name, row in TABLE.items() if not row.scaling} == IN_ONE_UNIT
 
 
 def test_compilations_are_noticed(compilations):

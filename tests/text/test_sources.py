@@ -81,7 +81,7 @@ def test_sources_are_the_steps_written_out(corpora, built):
 
 def test_large_signals_take_the_iterative_way(corpora, built, monkeypatch):
     """Where only some eigenpairs are computed the sources are the same, to the tolerance."""
-    monkeypatch.setattr(jaxmeta.eigen, "iterates", lambda n, rank: rank < n)
+    monkeypatch.setattr(jaxmeta.eigen, "iterates", lambda n, rank, _: rank < n)
     monkeypatch.setattr(jaxmeta.eigen, "DENSE", 4)
     monkeypatch.setattr(jaxmeta.eigen, "BLOCK", 2)
     monkeypatch.setattr(jaxmeta.eigen, "SURVEY", 4)

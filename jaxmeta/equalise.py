@@ -20,9 +20,9 @@ from jaxtyping import Array, Float
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.dimension import best_dimension
 from jaxmeta.eigen import Eigenpairs
 from jaxmeta.linalg import eigh, fix_signs, matmul
+from jaxmeta.noise import usvt_rank
 from jaxmeta.shrinkage import rie_strengths
 from jaxmeta.spectral import Spectrum
 
@@ -65,9 +65,10 @@ def estimate_ideal(
     r"""Estimate the ideal from leading eigenpairs of the equalised signal, and its density.
 
     They are shrunk by `rotation_invariant`, with `sigma` and `scales` those of
-    `jaxmeta.nested.nested_noise`. The `k` leading ones are kept: if None, as many as are more
-    signal than noise, $\mu_i < 2t_i$ (see `jaxmeta.dimension.best_dimension`), of those there are.
-    For the host. Cost: $O(n^2)$ for the strengths, $O(nk^2)$ to decompose again.
+    `jaxmeta.nested.nested_noise`. The `k` leading ones are kept: if None, those of `pairs` that are
+    above the edge of the noise. Symmetric signals alone: of others the strengths are known for one
+    variance (`rotation_invariant_rectangular`), and are not those of the PIP loss. For the host.
+    Cost: $O(n^2)$ for the strengths, $O(nk^2)$ to decompose again.
 
     >>> import jax, jax.numpy as jnp, numpy as np
     >>> from jaxmeta.eigen import leading_eigenpairs, multiply_by
@@ -89,7 +90,8 @@ def estimate_ideal(
     least = jnp.finfo(values.dtype).eps * jnp.max(jnp.abs(values))
     strengths = rie_strengths(values, sigma=jnp.maximum(sigma, least))
     if k is None:
-        k = min(int(best_dimension(jnp.abs(values), strengths, alpha=0.5)), len(pairs.values))
+        above = int(usvt_rank(jnp.abs(values), sigma=sigma, n=len(values)))
+        k = max(1, min(above, len(pairs.values)))
     _checks.integer("k", k, least=1, most=len(pairs.values), of="pairs")
     shrunk = (jnp.sign(values) * strengths)[:k]
     return restore(shrunk, pairs.vectors[:, :k], scales)

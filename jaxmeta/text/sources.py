@@ -36,7 +36,7 @@ from jaxmeta.weightings import Observed
 __all__ = ["Recipe", "Source", "build_sources"]
 
 EQUALISED = "equalised"  # the rule that estimates an ideal, beside those of RULES
-MOST = 1024  # directions of it for up to 16 times as many words
+MOST = 1024  # directions of it
 
 PARTS = 8  # of a corpus: three levels show how noise falls with the size of a part
 
@@ -138,8 +138,7 @@ def build_sources(
     halves of the corpus; or "equalised", which takes the noise from halves, quarters and eighths
     and scales words so that all rows have it alike. That rule estimates the ideal of each source
     (see `jaxmeta.equalise`), which the source keeps, and k is where the PIP loss against it is
-    smallest. Of more than 1,024 words the ideal has so many directions at the most, or a sixteenth
-    of the words.
+    smallest. The ideal has the directions above the edge of the noise, at most 1,024.
 
     Cost: reading each corpus twice, and for each source the cost of `leading_eigenpairs`: twice, if
     equalised.
@@ -225,20 +224,18 @@ def _by_rule(steps: Steps, alpha: float, rule: str) -> tuple[Eigenpairs, int, di
 
 def _by_ideal(steps: Steps, alpha: float, _: str) -> tuple[Eigenpairs, int, dict[str, Any]]:
     """Leading eigenpairs, and how many of them an estimated ideal says are worth keeping."""
-    noise = steps.nested
-    most = steps.n if steps.n <= MOST else max(MOST, steps.n // 16)
-
-    def helpful(eigenvalues: np.ndarray) -> int:
-        values = jnp.asarray(eigenvalues, jnp.result_type(float))
-        return min(int(RULES["rie"](values, noise.sigma, 0.5)), most)
-
-    equalised = steps.equalised.eigenpairs(helpful(steps.equalised.density.spectrum()))
+    noise, n = steps.nested, steps.n
+    dtype = jnp.result_type(float)
+    magnitudes = jnp.asarray(np.abs(steps.equalised.density.spectrum()), dtype)
+    above = int(usvt_rank(magnitudes, sigma=noise.sigma, n=n))
+    equalised = steps.equalised.eigenpairs(min(max(1, above), n, MOST))
     estimate = estimate_ideal(equalised, sigma=noise.sigma, scales=noise.scales)
-    least = helpful(steps.observed.density.spectrum())
+    eigenvalues = jnp.asarray(steps.observed.density.spectrum(), dtype)
+    least = min(int(RULES["rie"](eigenvalues, noise.sigma, 0.5)), MOST)
     while True:
         pairs = steps.observed.eigenpairs(least)
         strengths = strengths_against(estimate.spectrum, pairs.vectors, alpha=alpha)
         k = int(best_dimension(jnp.abs(pairs.values), strengths, alpha=alpha))
-        if k < len(pairs.values) or len(pairs.values) == steps.n:
+        if k < len(pairs.values) or len(pairs.values) == n:
             return pairs, k, {"ideal": estimate.spectrum, "noise": noise}
-        least = min(2 * least, steps.n)
+        least = min(2 * least, n)

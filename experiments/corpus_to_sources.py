@@ -13,9 +13,9 @@ spectra with the edge of the noise $2\sigma\sqrt n$, and PIP loss against dimens
 paper's Figures 2 to 4: by its recipe, and as predicted by `ideal_strengths`, which does not put the
 noise in twice. Steps are kept in results/cache, so a second run takes seconds.
 
-The released code has a window that is not symmetric, of six words on the left and five on the right,
-and takes left singular vectors; it splits the corpus in the middle, $\beta$ is 1, and k one too few.
-Rules and curves that ask for eigenvalues with their signs say nothing then.
+The released code has a window of six words on the left and five on the right, which is not
+symmetric, and takes left singular vectors; it splits the corpus in the middle, $\beta$ is 1, and k
+one too few. Rules and curves that ask for eigenvalues with their signs say nothing then.
 
 The paper has text8, WMT news and Amazon reviews, which are other texts than these.
 """

@@ -47,8 +47,12 @@ MUTANTS = [
     *mutants("dimension", "tests/test_dimension.py")(
         ("return 1 + jnp.argmin(loss_changes(values, strengths, alpha))",
          "return jnp.argmin(loss_changes(values, strengths, alpha))"),
-        ("jnp.where(above, ideal, 1), 2 * scale)", "jnp.where(above, ideal, 1), scale)"),
         ("ideal + scale**2 / jnp.where", "ideal - scale**2 / jnp.where"),
+        ("jnp.where(ideal > 0, changes, jnp.inf)", "changes"),
+        ("- v * away / distance)) / jnp.pi", "+ v * away / distance)) / jnp.pi"),
+        ("return x, x + jnp.sum(shares", "return x, x - jnp.sum(shares"),
+        ("[2 * (n - r)]", "[n - r]"),
+        ("middles = (edges[1:] + edges[:-1]) / 2", "middles = edges[1:]"),
     ),
     *mutants("bounds", "tests/test_bounds.py")(
         ("steps = jnp.abs(a - jnp.pad(a[1:], (0, 1)))",

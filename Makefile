@@ -4,7 +4,7 @@ PYTHON := $(VENV)/bin/python
 READY  := $(VENV)/ready
 PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo check quick test lint types test64 test32 clean
+.PHONY: demo check quick test lint types test64 test32 attack clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml
@@ -36,10 +36,10 @@ types: $(READY)
 
 # Most of the time is compilation, so what is compiled is kept on disk. And two processes with two
 # BLAS threads each would wait for one another on two cores.
-quick test64 test32: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/jax
-quick test64 test32: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS = 0
-quick test64 test32: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES = -1
-quick test64 test32: export OPENBLAS_NUM_THREADS = 1
+quick test64 test32 attack: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/jax
+quick test64 test32 attack: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS = 0
+quick test64 test32 attack: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES = -1
+quick test64 test32 attack: export OPENBLAS_NUM_THREADS = 1
 
 # XLA's older way of writing loops compiles in half the time, and so does a program in one piece.
 # A flag that it does not know ends the process, so they are tried first.
@@ -58,6 +58,10 @@ test64: $(READY)
 # dtype runs here alone.
 test32: $(READY)
 	JAX_ENABLE_X64=0 XLA_FLAGS="$(KNOWN)" $(PYTEST) tests
+
+# What tests do a few times, many times; figures go to results/tried and docs/tried.md. Every night.
+attack: $(READY)
+	$(PYTHON) -m tests.attack
 
 # What is made by these commands; results that are kept in the repository stay.
 clean:

@@ -43,6 +43,7 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+LONGEST = 800  # characters of what came: a damaged file may have any number of them
 _RANKS = {0: "a scalar", 1: "a vector", 2: "a matrix"}
 
 
@@ -50,6 +51,7 @@ def fail(
     name: str, got: str, expected: str, do: str, error: type[Exception] = ValueError
 ) -> NoReturn:
     """Raise `error` in the one wording that all errors of the library have."""
+    got, expected = (x if len(x) < LONGEST else f"{x[:LONGEST]}..." for x in (got, expected))
     raise error(f"{name}: got {got}, expected {expected}; {do}.")
 
 

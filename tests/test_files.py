@@ -2,6 +2,11 @@
 
 import errno
 import hashlib
+import os
+import signal
+import stat
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -82,6 +87,110 @@ def test_errors_of_other_files_are_not_taken_for_ours(tmp_path):
     assert "could not be written" not in str(e.value)
 
 
+def write(path, text):
+    with _files.write_whole(path) as part:
+        part.write_text(text)
+
+
+posix = pytest.mark.skipif(os.name == "nt", reason="no such files there")
+
+
+@posix
+def test_links_are_written_through(tmp_path):
+    target, link = tmp_path / "deep" / "target", tmp_path / "link.csv"
+    link.symlink_to(target)
+    for text in ("new", "newer"):
+        write(link, text)
+        assert link.is_symlink()
+        assert target.read_text() == text
+        assert only(target.parent, "target")
+    link.unlink()
+    link.symlink_to(link)
+    with pytest.raises(OSError, match=r"link\.csv: could not be written .*links"):
+        write(link, "text")
+    assert link.is_symlink()
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o400, 0o755])
+def test_the_mode_is_kept(tmp_path, mode):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    path.chmod(mode)
+    with _files.write_whole(path) as part:
+        assert stat.S_IMODE(part.stat().st_mode) == 0o600  # before anything is in it
+        part.write_text("new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="for root alone")
+def test_the_owner_is_kept(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    os.chown(path, 65534, 65534)
+    path.chmod(0o600)
+    write(path, "new")
+    found = path.stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (65534, 65534, 0o600)
+
+
+@posix
+def test_devices_pipes_and_folders_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(os.devnull)
+    for name, got in (("pipe", "a pipe"), ("folder", "a folder"), ("link", "a device")):
+        with pytest.raises(OSError, match=f"{name}: got {got}, expected a file or a new name"):
+            write(tmp_path / name, "text")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    path, seen = tmp_path / "table.csv", []
+    path.write_text("old")
+
+    def sync(handle):
+        seen.append((os.fstat(handle).st_size, path.read_text()))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write(path, "newer")
+    assert seen == [(5, "old")]
+    assert path.read_text() == "newer"
+
+
+KILLED = """
+import os, signal, sys
+from jaxmeta._files import write_whole
+with write_whole(sys.argv[1]) as part:
+    part.write_text("half")
+    print(part.name, flush=True)
+    {}
+"""
+
+
+@posix
+def test_what_killed_writers_left_is_gone_after_the_next_write(tmp_path):
+    path, other = tmp_path / "table.csv", tmp_path / "other.npz"
+    kill = KILLED.format("os.kill(os.getpid(), signal.SIGKILL)")
+    found = subprocess.run([sys.executable, "-c", kill, path], capture_output=True, text=True)
+    assert found.returncode == -signal.SIGKILL
+    assert only(tmp_path, found.stdout.strip())
+    (tmp_path / "x.part.csv").write_text("of others")
+    wait = [sys.executable, "-c", KILLED.format("sys.stdin.read()"), path]
+    with subprocess.Popen(wait, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as living:
+        part = living.stdout.readline().strip()
+        with _files.write_whole(other) as own:
+            write(tmp_path / "third", "text")
+            assert {part, own.name} < {path.name for path in tmp_path.iterdir()}
+            own.write_text("text")
+        living.stdin.close()
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"table.csv", "other.npz", "third", "x.part.csv"}
+    assert path.read_text() == "half"
+
+
 def test_digest(tmp_path):
     path = tmp_path / "data"
     path.write_bytes(b"abc" * 100_000)
@@ -142,15 +251,45 @@ def test_a_damaged_cache_is_made_anew(tmp_path, length):
     assert make.calls == 2
 
 
-def test_a_flipped_byte_in_a_cache_is_noticed(tmp_path):
-    make, cache = Maker(), _files.Cache(tmp_path)
-    cache.arrays("stage", {}, make)
+def flipped(data, place):
+    return data[: place // 8] + bytes([data[place // 8] ^ 1 << place % 8]) + data[place // 8 + 1 :]
+
+
+def test_no_flipped_bit_in_a_cache_is_taken_for_what_was_kept(tmp_path):
+    """Headers of the arrays and of the archive among them: checksums of zip are for its content."""
+    cache = _files.Cache(tmp_path)
+    kept = {
+        "x": np.arange(6.0),
+        "y": np.asfortranarray(np.eye(2, 3)),
+        "z": np.array(3),
+        "e": np.eye(0),
+    }
+    cache.arrays("stage", {}, lambda: kept)
     (file,) = tmp_path.iterdir()
-    data = bytearray(file.read_bytes())
-    data[1000] ^= 1
+    data = file.read_bytes()
+    for place in range(0, 8 * len(data), 7):
+        file.write_bytes(flipped(data, place))
+        found = cache.find("stage", {})
+        if found is not None:
+            assert list(found) == list(kept)
+            for name, array in kept.items():
+                np.testing.assert_array_equal(found[name], array, strict=True)
     file.write_bytes(data)
-    same(cache.arrays("stage", {}, make))
-    assert make.calls == 2
+    assert cache.find("stage", {}) is not None
+    data = flipped(data, data.index(b"'<f8'") * 8 + 8)  # big-endian
+    file.write_bytes(data)
+    assert cache.find("stage", {}) is None
+
+
+def test_an_entry_under_the_name_of_another_is_noticed(tmp_path):
+    make, cache = Maker(), _files.Cache(tmp_path)
+    cache.arrays("stage", {"a": 1}, make)
+    (first,) = tmp_path.iterdir()
+    cache.arrays("stage", {"a": 2}, make)
+    (second,) = set(tmp_path.iterdir()) - {first}
+    second.write_bytes(first.read_bytes())
+    assert cache.find("stage", {"a": 1}) is not None
+    assert cache.find("stage", {"a": 2}) is None
 
 
 def test_a_full_disk_leaves_the_cache_as_it_was(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from jaxmeta._checks import fail
-from jaxmeta._files import intact
 from jaxmeta.files import _blocks
 
 __all__ = ["read", "write"]
@@ -17,12 +16,7 @@ def read(asked: _blocks.Asked) -> _blocks.Blocks:
     """Read blocks of a file in this format."""
     path = asked.path
     with _blocks.unpacked(path) as (file, done):
-
-        def more(size: int) -> bytes:
-            with intact(path):
-                return file.read(size)
-
-        buffer = more(_blocks.BLOCK)
+        buffer = file.read(_blocks.BLOCK)
         header = _blocks.HEADER.match(buffer)
         if not header or not 0 < int(header[2]) < _blocks.LONGEST:
             got = f"{buffer[:20]!r} at its start" if buffer else "an empty file"
@@ -49,13 +43,13 @@ def read(asked: _blocks.Asked) -> _blocks.Blocks:
                 yield _blocks.Block(words, take, where, done(), stored)
                 row, at = row + count, int(ends[count - 1])
                 continue
-            block = more(max(_blocks.BLOCK, 4 * columns))
+            block = file.read(max(_blocks.BLOCK, 4 * columns))
             if not block or len(buffer) - at > _blocks.LONGEST + 4 * columns:
                 got = f"{row} rows, and then its end or no word"
                 do = "it is truncated or damaged: fetch it again"
                 fail(f"{path}: offset {offset + at}", got, f"{rows}, as it says", do)
             buffer, offset, at = buffer[at:] + block, offset + at, 0
-        if row == rows and (buffer[at:] + more(_blocks.BLOCK)).strip(b"\n"):
+        if row == rows and (buffer[at:] + file.read(_blocks.BLOCK)).strip(b"\n"):
             do = "the header is wrong or the file is damaged: fetch it again"
             fail(f"{path}: offset {offset + at}", "more data", f"{rows} rows, as it says", do)
 
@@ -66,7 +60,7 @@ def _taken(buffer: bytes, places: np.ndarray, columns: int, chosen: np.ndarray) 
 
 
 def _decode(columns: int, items: np.ndarray) -> np.ndarray:
-    return items.view("<f4").reshape(-1, columns)
+    return items.view("<f4").reshape(-1, columns).astype(np.float32, copy=False)
 
 
 def write(file: Any, given: _blocks.Given) -> None:

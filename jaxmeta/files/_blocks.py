@@ -13,13 +13,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxmeta._checks import fail
-from jaxmeta._files import intact, opened
+from jaxmeta._files import opened
 
 __all__ = [
     "BLOCK",
     "DTYPES",
     "HEADER",
     "LONGEST",
+    "MARK",
     "PACKED",
     "Asked",
     "Block",
@@ -30,15 +31,17 @@ __all__ = [
     "cast",
     "float_dtype",
     "line_blocks",
+    "most_unpacked",
     "packed",
     "unpacked",
 ]
 
 BLOCK = 1 << 19  # bytes read at a time: what is made of them stays in the processor's cache
-LONGEST = 1 << 24  # bytes of a line, or of a word
+LONGEST = 1 << 22  # bytes of a line, or of a word
 DTYPES = {"F16": np.float16, "F32": np.float32, "F64": np.float64}
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # of the byte order, at the start of a text
 PACKED = (".gz", ".bz2", ".zip")
-HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d+) (\d+)[ \r]*\n")
+HEADER = re.compile(rb"(?:\xef\xbb\xbf)?(\d{1,18}) (\d{1,18}) *\r?\n")
 
 
 class Asked(NamedTuple):
@@ -80,6 +83,12 @@ class Given(NamedTuple):
     shape: tuple[int, int]
     dtype: np.dtype
     blocks: Iterator[tuple[Sequence[str], np.ndarray]]  # some words and their vectors at a time
+    listed: str = ""  # the digest of that list
+
+
+def most_unpacked(path: Path) -> int:
+    """Say how many bytes the content of a packed file may have: few more unpack to fill memory."""
+    return 10 * path.stat().st_size + (1 << 26)
 
 
 def at_each_byte(buffer: Any, size: int) -> np.ndarray:
@@ -113,7 +122,7 @@ def cast(rows: np.ndarray, dtype: np.dtype | None, where: Callable[[int], str]) 
 def unpacked(path: Path) -> Iterator[tuple[Any, Callable[[], float]]]:
     """Open a file, packed or not; give its content and a function for the fraction that is read."""
     with path.open("rb") as raw:
-        texts = list(itertools.islice(opened(path, raw), 2))
+        texts = list(itertools.islice(opened(path, raw, most_unpacked(path)), 2))
         if len(texts) != 1:
             got = "several files" if texts else "no file"
             fail(str(path), got, "an archive with one", "unpack the one that is wanted")
@@ -144,8 +153,7 @@ def line_blocks(path: Path, file: Any) -> Iterator[bytes]:
     """Cut a text into blocks of whole lines, each with its end."""
     rest, more = b"", b"more"
     while more:
-        with intact(path):
-            more = file.read(BLOCK)
+        more = file.read(BLOCK)
         cut = more.rfind(b"\n") + 1
         if cut:
             yield rest + more[:cut]

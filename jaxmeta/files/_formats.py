@@ -1,5 +1,6 @@
 """The one table of formats, and the one that a name tells."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,20 +20,27 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...]
     read: Callable[[_blocks.Asked], _blocks.Blocks]
     write: Callable[[Any, _blocks.Given], None]
-    unfit: str  # a pattern of words that it cannot hold
+    unfit: Callable[[int], Callable[[str], Any]]  # from columns to a test for words it cannot hold
     fit: str  # what other words are
     packed: bool = False  # whether the file may be
     listed: bool = False  # whether words may be in a list beside it
     dtype: Any = None  # what numbers become unless something else is asked for
+    spaced: bool = False  # whether others take a space in a word for the end of it
 
 
-_TEXT = _text.UNFIT, "not ending in white space and a number", True, False, np.float32
-_LIST = r"\n|\r\Z", "not ending in a carriage return", False, True
+def _found(pattern: str) -> Callable[[int], Callable[[str], Any]]:
+    """Make a test for words in which a pattern is found, whatever comes after them."""
+    search = re.compile(pattern).search
+    return lambda columns: search  # noqa: ARG005
+
+
+_TEXT = _text.unfit, "not ending in white space and a number", True, False, np.float32, True
+_LIST = _found(r"\r\Z"), "not ending in a carriage return", False, True
 FORMATS = {
     "word2vec": Format((".txt", ".vec"), _text.read, _text.write, *_TEXT),
     "glove": Format((".glove",), _text.read, partial(_text.write, header=False), *_TEXT),
-    "bin": Format((".bin",), _binary.read, _binary.write, r"[ \n]", "without spaces", True),
-    "npz": Format((".npz",), _matrices.read_npz, _matrices.write_npz, r"[\n\0]", "without NUL"),
+    "bin": Format((".bin",), _binary.read, _binary.write, _found(" "), "without spaces", True),
+    "npz": Format((".npz",), _matrices.read_npz, _matrices.write_npz, _found("\0"), "without NUL"),
     "npy": Format((".npy",), _matrices.read_npy, _matrices.write_npy, *_LIST),
     "safetensors": Format(
         (".safetensors",), _matrices.read_tensors, _matrices.write_tensors, *_LIST

@@ -3,8 +3,9 @@
 import itertools
 import json
 import math
+import warnings
 import zipfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxmeta._checks import fail
-from jaxmeta._files import intact
-from jaxmeta.files import _blocks, _safetensors, _tokenizer
+from jaxmeta._files import Unpacked, intact
+from jaxmeta.files import _blocks, _lists, _safetensors, _tokenizer
 
 __all__ = ["read_npy", "read_npz", "read_tensors", "write_npy", "write_npz", "write_tensors"]
 
@@ -24,31 +25,45 @@ SHOWN = 6  # tensors in a message
 def read_npz(asked: _blocks.Asked) -> _blocks.Blocks:
     """Read blocks of an archive with arrays `words` and `vectors`."""
     path = asked.path
-    with path.open("rb") as raw, intact(path):
-        archive = zipfile.ZipFile(raw)
-        names = archive.namelist()
-        if not {"words.npy", "vectors.npy"} <= set(names):
-            got = f"arrays {', '.join(name.removesuffix('.npy') for name in names) or 'none'}"
+    with path.open("rb") as raw:
+        with intact(path):
+            archive = zipfile.ZipFile(raw)
+            members = {info.filename: info for info in archive.infolist()}
+        if not {"words.npy", "vectors.npy"} <= set(members):
+            names = [name.removesuffix(".npy") for name in members][:SHOWN]
+            got = f"arrays {', '.join(names) or 'none'}"
             fail(str(path), got, "words and vectors", "save them under these names")
-        with archive.open("words.npy") as listed, archive.open("vectors.npy") as file:
-            (count, *_), _, kind = _header(listed)
-            if kind.kind not in "US":
-                do = "save them as np.array(words, dtype=str)"
-                fail(f"{path}: words", f"dtype {kind}", "strings", do)
-            words = (
-                word
-                for start in range(0, count, 1000)
-                for word in _items(listed, kind, min(1000, count - start)).tolist()
-            )
-            header = _header(file)
-            given: Any = None
-            if header[1]:
-                given = np.lib.format.read_array(archive.open("vectors.npy"), allow_pickle=False)
-            start = None
-            info = archive.getinfo("vectors.npy")
-            if info.compress_type == zipfile.ZIP_STORED and not header[1]:
-                start = _content(path, info) + file.tell()
-            yield from _array_blocks(asked, words, header, file, given, start)
+        listed, first = _array_in(path, archive, members["words.npy"])
+        words = _words_in(path, listed, first)
+        info = members["vectors.npy"]
+        file, header = _array_in(path, archive, info)
+        start = None
+        if info.compress_type == zipfile.ZIP_STORED and not header.by_columns:
+            start = _content(path, info) + file.tell()
+        yield from _array_blocks(asked, words, header, file, start)
+
+
+def _array_in(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> "tuple[Any, _Header]":
+    """Open an array in an archive, and read its header."""
+    most = _blocks.most_unpacked(path)
+    with intact(path):
+        file = Unpacked(path, archive.open(info), most)
+    return file, _header(path, file, min(info.file_size, most))
+
+
+def _words_in(path: Path, file: Any, header: "_Header") -> Iterator[Any]:
+    """Read words one by one, from a block of them at a time."""
+    (shape, _, kind), where = header, f"{path}: words"
+    if kind.kind not in "US" or not 0 < kind.itemsize <= 4 * _blocks.LONGEST:
+        fail(where, f"dtype {kind}", "strings", "save them as np.array(words, dtype=str)")
+    if len(shape) != 1:
+        fail(where, f"shape {shape}", "a vector, with a word for each row", "reshape them")
+    step = max(1, _blocks.BLOCK // kind.itemsize)
+    for start in range(0, shape[0], step):
+        items = _items(path, file, kind, min(step, shape[0] - start))
+        with intact(path):  # not all bytes are text
+            some = items.tolist()
+        yield from some
 
 
 def _content(path: Path, info: zipfile.ZipInfo) -> int:
@@ -64,16 +79,9 @@ def read_npy(asked: _blocks.Asked) -> _blocks.Blocks:
     """Read blocks of an array."""
     path = asked.path
     with path.open("rb") as file:
-        try:
-            header = shape, by_columns, dtype = _header(file)
-            left = path.stat().st_size - file.tell()
-            if left < math.prod(shape) * dtype.itemsize:
-                raise ValueError(f"{left} bytes of numbers for shape {shape}")
-        except (ValueError, EOFError) as error:
-            fail(str(path), f"no whole .npy file ({error})", "one", "fetch or save it again")
-        given = np.load(path, mmap_mode="r", allow_pickle=False) if by_columns else None
-        start = None if by_columns else file.tell()
-        yield from _array_blocks(asked, asked.words, header, file, given, start)
+        listed, size = _lists.tied(file), path.stat().st_size
+        header = _header(path, file, size - len(_lists.tie(listed)))
+        yield from _array_blocks(asked, asked.words, header, file, file.tell(), listed)
 
 
 def read_tensors(asked: _blocks.Asked) -> _blocks.Blocks:
@@ -86,8 +94,11 @@ def read_tensors(asked: _blocks.Asked) -> _blocks.Blocks:
             expected = "float16, bfloat16, float32 or float64"
             fail(str(path), f"dtype {tensor.kind}", expected, "cast to one of these")
         if words is None and "words" in metadata:
-            words = json.loads(metadata["words"])
-        elif words is None and not _list_beside(path).is_file():
+            with intact(path, "no words in its metadata", "a list of words"):
+                words = json.loads(metadata["words"])
+                if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+                    raise TypeError(f"{type(words).__name__} that is no list of text")
+        elif words is None and not _lists.beside(path).is_file():
             beside = path.with_name(_tokenizer.NAME)
             words = beside if beside.is_file() else None
         file.seek(tensor.start)
@@ -95,8 +106,9 @@ def read_tensors(asked: _blocks.Asked) -> _blocks.Blocks:
             numbers = _Numbers(np.dtype("<u2"), np.dtype(np.float32))
         else:
             numbers = _Numbers(np.dtype(_blocks.DTYPES[tensor.kind]).newbyteorder("<"))
-        take = partial(_read_rows, file, numbers, tensor.shape)
-        yield from _by_rows(asked, words, tensor.shape, numbers, take, tensor.start)
+        take = partial(_read_rows, path, file, numbers, tensor.shape)
+        listed = metadata.get(_lists.NAME, "")
+        yield from _by_rows(asked, words, tensor.shape, numbers, take, tensor.start, listed)
 
 
 def _chosen(asked: _blocks.Asked, tensors: dict[str, _safetensors.Tensor]) -> str:
@@ -127,38 +139,90 @@ class _Numbers(NamedTuple):
         return self.wide or self.stored
 
     def decode(self, columns: int, items: np.ndarray) -> np.ndarray:
-        """Make rows of the bytes of some."""
+        """Make rows of the bytes of some, in the byte order of the machine."""
         rows = items.view(self.stored).reshape(-1, columns)
         if self.wide is None:
-            return rows
+            return rows.astype(self.stored.newbyteorder("="), copy=False)
         return (rows.astype("<u4") << 16).view("<f4").astype(self.wide, copy=False)
 
 
-def _read_rows(file: Any, numbers: _Numbers, shape: Sequence[int], rows: slice) -> np.ndarray:
+def _read_rows(
+    path: Path, file: Any, numbers: _Numbers, shape: Sequence[int], rows: slice
+) -> np.ndarray:
     """Read rows that follow in a file."""
     count = (rows.stop - rows.start) * shape[1]
-    return numbers.decode(shape[1], _items(file, numbers.stored, count))
+    return numbers.decode(shape[1], _items(path, file, numbers.stored, count))
 
 
-def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Read shape, order (whether it is by columns) and dtype of the array that follows."""
-    if np.lib.format.read_magic(file) == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    return np.lib.format.read_array_header_2_0(file)
+def _read_columns(
+    path: Path, file: Any, start: int, dtype: np.dtype, shape: Sequence[int], rows: slice
+) -> np.ndarray:
+    """Read a piece of each column of a file that has one column after the other."""
+    found = np.empty((rows.stop - rows.start, shape[1]), dtype.newbyteorder("="))
+    for j in range(shape[1]):
+        file.seek(start + (j * shape[0] + rows.start) * dtype.itemsize)
+        found[:, j] = _items(path, file, dtype, len(found))
+    return found
 
 
-def _items(file: Any, dtype: np.dtype, count: int) -> np.ndarray:
-    return np.frombuffer(file.read(count * dtype.itemsize), dtype, count)
+class _Header(NamedTuple):
+    """An array follows, of this kind."""
+
+    shape: tuple[int, ...]
+    by_columns: bool
+    dtype: np.dtype
+
+
+_VERSIONS: dict[tuple[int, int], Callable[[Any], tuple]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+def _header(path: Path, file: Any, size: int) -> _Header:
+    """Read the header of an array that ends where its file of so many bytes does."""
+    with (
+        intact(path, "no whole .npy file", "one", "fetch or save it again"),
+        warnings.catch_warnings(action="ignore"),
+    ):
+        header = _Header(*_VERSIONS[np.lib.format.read_magic(file)](file))
+        if not all(type(length) is int and length >= 0 for length in header.shape):
+            raise ValueError(f"shape {header.shape}")
+        left, needed = size - file.tell(), math.prod(header.shape) * header.dtype.itemsize
+        if left != needed and not header.dtype.hasobject:  # which is refused for that
+            raise ValueError(f"{left} bytes, and not {needed}, for shape {header.shape}")
+    return header
+
+
+def _items(path: Path, file: Any, dtype: np.dtype, count: int) -> np.ndarray:
+    """Read so many numbers, or words."""
+    found = file.read(count * dtype.itemsize)
+    if len(found) != count * dtype.itemsize:
+        do = "leave it alone while it is read, or fetch it again"
+        fail(str(path), f"{len(found)} bytes", f"{count * dtype.itemsize} more", do)
+    return np.frombuffer(found, dtype)
 
 
 def _array_blocks(
-    asked: _blocks.Asked, words: Any, header: tuple, file: Any, given: Any, start: int | None
+    asked: _blocks.Asked,
+    words: Any,
+    header: _Header,
+    file: Any,
+    start: int | None,
+    listed: str = "",
 ) -> _blocks.Blocks:
-    """Read blocks of rows that follow a header in a file, or take them from an array by columns."""
-    shape, by_columns, dtype = header
+    """Read blocks of rows that follow a header in a file, from its offset `start` if it has one."""
+    path, (shape, by_columns, dtype) = asked.path, header
     numbers = _Numbers(dtype)
-    take = given.__getitem__ if by_columns else partial(_read_rows, file, numbers, shape)
-    return _by_rows(asked, words, shape, numbers, take, start)
+    take: Callable[[slice], np.ndarray] = partial(_read_rows, path, file, numbers, shape)
+    if by_columns and start is not None:
+        take, start = partial(_read_columns, path, file, start, dtype, shape), None
+    elif by_columns and len(shape) == 2:
+        # What is in an archive is not read twice.
+        _blocks.float_dtype(str(path), dtype)
+        whole = _items(path, file, dtype, math.prod(shape))
+        take = whole.reshape(shape, order="F").__getitem__
+    return _by_rows(asked, words, shape, numbers, take, start, listed)
 
 
 def _by_rows(
@@ -168,10 +232,12 @@ def _by_rows(
     numbers: _Numbers,
     take: Callable[[slice], np.ndarray],
     start: int | None,
+    digest: str,
 ) -> _blocks.Blocks:
     """Cut a matrix, of which `take` gives a slice of rows, and its words into blocks.
 
-    Rows stand in the file from offset `start` on, one after the other, unless that is None.
+    Rows stand in the file from offset `start` on, one after the other, unless that is None. A list
+    of words that is a file has the `digest`, if there is any.
     """
     path = asked.path
     if len(shape) != 2 or 0 in shape:
@@ -182,7 +248,7 @@ def _by_rows(
     step, stop = max(1, _blocks.BLOCK // size), min(rows, asked.limit)
     expected, do = f"{rows}, one for each row", "words and rows must go together: save both again"
     decode = partial(numbers.decode, columns)
-    with closing(_listed(path, words, rows)) as listed:
+    with closing(_lists.listed(path, words, rows, digest)) as listed:
         for i in range(0, stop, step):
             j = min(i + step, stop)
             some = list(itertools.islice(listed, j - i))
@@ -201,27 +267,6 @@ def _by_rows(
             fail(str(path), f"{rows + more} words", expected, do)
 
 
-def _list_beside(path: Path) -> Path:
-    return path.with_suffix(".words.txt")
-
-
-def _listed(path: Path, words: Any, rows: int) -> Generator[Any, None, None]:
-    """Take words from a list, or from the file that is given or stands beside another."""
-    if words is not None and not isinstance(words, str | Path):
-        yield from words
-        return
-    place = _list_beside(path) if words is None else Path(words)
-    if not place.is_file():
-        do = f"pass words=, a list, a file with one word on each line, or a {_tokenizer.NAME}"
-        fail(str(path), f"no word list {place}", "one beside it", do)
-    if place.suffix.lower() == ".json":
-        yield from _tokenizer.tokens_of(place, rows, path)
-        return
-    with _blocks.unpacked(place) as (file, _):
-        for block in _blocks.line_blocks(place, file):
-            yield from (line.removesuffix(b"\r") for line in block[:-1].split(b"\n"))
-
-
 def write_npz(file: Any, given: _blocks.Given) -> None:
     """Write an archive with arrays `words` and `vectors`."""
     with zipfile.ZipFile(file, "w") as archive:
@@ -238,6 +283,7 @@ def write_npy(file: Any, given: _blocks.Given) -> None:
     header = {"descr": descr, "fortran_order": False, "shape": given.shape}
     np.lib.format.write_array_header_1_0(file, header)
     _write_rows(file, given)
+    file.write(_lists.tie(given.listed))
 
 
 def write_tensors(file: Any, given: _blocks.Given) -> None:
@@ -246,6 +292,8 @@ def write_tensors(file: Any, given: _blocks.Given) -> None:
     metadata = {}
     if given.words is not None:
         metadata["words"] = json.dumps(given.words, ensure_ascii=False)
+    else:
+        metadata[_lists.NAME] = given.listed
     _safetensors.write_header(file, {"vectors": (name, given.shape)}, metadata)
     _write_rows(file, given)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxmeta._checks import fail
+from jaxmeta._files import intact
 
 __all__ = ["SIZES", "Tensor", "read_header", "write_header"]
 
@@ -32,7 +33,7 @@ class Tensor(NamedTuple):
 def read_header(path: Path, file: Any) -> tuple[dict[str, str], dict[str, Tensor]]:
     """Read the metadata and where tensors are, all of which must be there."""
     size = path.stat().st_size
-    try:
+    with intact(path, "no whole safetensors file", "one", "fetch or save it again"):
         length = int.from_bytes(file.read(8), "little")
         if not 2 <= length <= min(LONGEST, size - 8):
             raise ValueError(f"{size} bytes, and a header of {length}")
@@ -48,8 +49,6 @@ def read_header(path: Path, file: Any) -> tuple[dict[str, str], dict[str, Tensor
             end = tensor.stop
         if end != size:
             raise ValueError(f"{size} bytes, and not {end}")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        fail(str(path), f"no whole safetensors file ({error})", "one", "fetch or save it again")
     return metadata, tensors
 
 

@@ -1,11 +1,11 @@
 """Rows of a file are taken in any order, whatever its format, and none of them is kept in memory.
 
 A file is read through once, for its words and for a look at all numbers. Numbers that stand in it
-as they are can be found again by a memory map; others are put into a file without a name, which is
-gone when it is closed, and if the process is killed.
+as they are can be found again; others are put into a file without a name, which is gone when it is
+closed, and if the process is killed. There are no memory maps: one of a file that shrinks ends the
+process.
 """
 
-import mmap
 import sys
 import tempfile
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxmeta._checks import fail
 from jaxmeta.files import _blocks
 from jaxmeta.files._formats import FORMATS, format_of
 from jaxmeta.files._words import Kept
@@ -27,10 +28,15 @@ class Table:
     """The words of a file, and its rows."""
 
     def __init__(
-        self, words: tuple[str, ...], stored: _blocks.Stored, file: Any, mean: np.ndarray | None
+        self,
+        path: Path,
+        words: tuple[str, ...],
+        stored: _blocks.Stored,
+        file: Any,
+        mean: np.ndarray | None,
     ) -> None:
         self.words, self.mean = words, mean
-        self._stored, self._file = stored, file
+        self._path, self._stored, self._file = path, stored, file
         first = self.rows(np.zeros(1, int))
         self.columns, self.dtype = first.shape[1], first.dtype
 
@@ -38,12 +44,18 @@ class Table:
         """Take rows at these places."""
         offsets, size, decode = self._stored
         offsets = offsets[chosen]
-        if len(offsets) and (np.diff(offsets) == size).all():  # one after another
-            self._file.seek(offsets[0])
-            return decode(np.frombuffer(self._file.read(size * len(chosen)), f"V{size}"))
-        # A new map each time: what an old one has touched would count as memory of the process.
-        with mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            items = _blocks.at_each_byte(content, size)[offsets]
+        items = np.empty(len(offsets), f"V{size}")
+        content = items.view(np.uint8).data
+        # Rows that follow one another are read at once.
+        first = np.flatnonzero(np.diff(offsets, prepend=offsets[:1]) != size)
+        places = [*(first * size).tolist(), len(content)]
+        for i, offset in enumerate(offsets[first].tolist()):
+            start, end = places[i : i + 2]
+            self._file.seek(offset)
+            if (found := self._file.readinto(content[start:end])) != end - start:
+                do = "leave it alone while it is read"
+                got = f"{found} bytes at offset {offset}"
+                fail(str(self._path), got, f"{end - start}, as there were before", do)
         return decode(items)
 
 
@@ -56,7 +68,7 @@ def opened_table(
     """
     kind = FORMATS[format_of(path)]
     dtype = None if kind.dtype is None else np.dtype(kind.dtype)
-    file: Any = stack.enter_context(path.open("rb"))
+    file: Any = stack.enter_context(path.open("rb", buffering=0))
     kept, found, offsets = Kept(None, "strict"), None, []
     total: Any = 0.0
     with closing(kind.read(_blocks.Asked(path, None, sys.maxsize, None, dtype))) as blocks:
@@ -84,7 +96,8 @@ def opened_table(
     file.flush()
     kept.warn(path, 4)
     average = total / len(kept.words) if mean else None
-    return Table(tuple(kept.words), found._replace(offsets=np.concatenate(offsets)), file, average)
+    stored = found._replace(offsets=np.concatenate(offsets))
+    return Table(path, tuple(kept.words), stored, file, average)
 
 
 def _put(file: Any, rows: np.ndarray, path: Path, folder: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxmeta._checks import fail
+from jaxmeta._files import intact
 
 __all__ = ["NAME", "tokens_of"]
 
@@ -14,17 +15,15 @@ NAME = "tokenizer.json"
 
 def tokens_of(path: Path, rows: int, table: Path) -> list[str | None]:
     """Read the token of each of the rows of a table, None for those that have none."""
-    try:
+    do = "fetch it again, or pass words=, a list or a file with one word on each line"
+    expected = "model.vocab and added_tokens, as tokenizers writes them"
+    with intact(path, "no tokens", expected, do):
         content = json.loads(path.read_bytes())
         pairs = [*_vocabulary(content["model"]["vocab"]), *_added(content.get("added_tokens"))]
         if not all(isinstance(token, str) and type(row) is int for token, row in pairs):
             raise TypeError("tokens that are no text, or have no number")
         if min(row for _, row in pairs) < 0:
             raise ValueError("numbers below 0")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        got = f"no tokens ({type(error).__name__}: {error})"
-        do = "fetch it again, or pass words=, a list or a file with one word on each line"
-        fail(str(path), got, "model.vocab and added_tokens, as tokenizers writes them", do)
     last = max(row for _, row in pairs)
     if last >= rows:
         do = "pass tensor= or words=, those that go together"

@@ -3,8 +3,9 @@
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,19 +69,19 @@ def _decoded(block: _blocks.Block, errors: str) -> list[str]:
         where = block.where(list(block.words).index(error.object))
         byte = f"byte {error.object[error.start]:#04x} at place {error.start}"
         do = "pass errors='backslashreplace' to keep it, or 'replace'"
-        fail(where, f"{byte} of word {error.object!r}", "UTF-8", do)
+        fail(where, f"{byte} of word {error.object[:40]!r}", "UTF-8", do)
     if "" in words:
         where = block.where(words.index(""))
         fail(where, "an empty word", "a word in every row", "remove that row")
     return words
 
 
-def check_words(words: Sequence[str], pattern: str, meaning: str) -> None:
+def check_words(words: Sequence[str], unfit: Callable[[str], Any], meaning: str) -> None:
     """Raise unless every word can be written, and read again as it is."""
-    search, text = re.compile(pattern, re.ASCII).search, "".join(words)
+    text = "".join(words)
     some = words if not all(words) or re.search(r"[\0\t\n\r ]", text) else ()  # others always fit
     for i, word in enumerate(some):
-        if not word or "\n" in word or search(word):
+        if not word or "\n" in word or unfit(word):
             expected = f"words in one line, not empty, {meaning}"
             fail(f"words[{i}]", repr(word), expected, "drop or mend it, or use another format")
     try:

@@ -23,7 +23,7 @@ from jaxmeta.files._formats import FORMATS, format_of
 from jaxmeta.files._tables import Table, opened_table
 from jaxmeta.files._words import check_words
 from jaxmeta.files.alignment import Coverage, common_rows, coverage_of
-from jaxmeta.files.plan_files import save_plan
+from jaxmeta.files.plan_files import write_plan
 from jaxmeta.files.vectors import write_rows
 from jaxmeta.plans import (
     PLANS,
@@ -114,7 +114,7 @@ def merge_files(
     kind = FORMATS[format_of(out)]  # before much is read
     with ExitStack() as stack:
         aligned = _Aligned(stack, places, names, out, vocabulary, missing, shown)
-        check_words(aligned.words, kind.unfit, kind.fit)
+        check_words(aligned.words, kind.unfit(sum(aligned.widths)), kind.fit)
         if isinstance(method, Plan) and method.widths != aligned.widths:
             do = "pass the sources that the plan was fitted to, in that order"
             got, expected = f"widths {aligned.widths}", f"{method.widths}, those of the plan"
@@ -122,8 +122,7 @@ def merge_files(
         plan = _fitted(aligned, method, weights, settings, shown)
         if plan_to is not None:
             stems = names or [place.name.partition(".")[0] for place in places]
-            part = stack.enter_context(write_whole(plan_to))
-            save_plan(part, plan, names=stems)
+            write_plan(stack.enter_context(write_whole(plan_to)), plan, stems)
         if _scales_alone(plan):
             dtype, take = aligned.dtype if dtype is None else dtype, _scaled(aligned, plan, weights)
         else:

@@ -13,11 +13,11 @@ import numpy as np
 
 from jaxmeta import _checks
 from jaxmeta._checks import fail
-from jaxmeta._files import write_whole
+from jaxmeta._files import intact, write_whole
 from jaxmeta.files import _safetensors
 from jaxmeta.plans import PLANS, Plan
 
-__all__ = ["load_plan", "plan_header", "save_plan"]
+__all__ = ["load_plan", "plan_header", "save_plan", "write_plan"]
 
 FORMAT, VERSION = "jaxmeta plan", 1
 METHODS = (*PLANS, "exact")
@@ -53,6 +53,12 @@ def save_plan(path: str | Path, plan: Any, *, names: Sequence[str] = ()) -> None
     ...     print(load_plan(f"{folder}/plan.safetensors", names=("glove", "news")).widths)
     (2, 3)
     """
+    with write_whole(path) as part:
+        write_plan(part, plan, names)
+
+
+def write_plan(part: Path, plan: Any, names: Sequence[str] = ()) -> None:
+    """Write a plan to what is to become a file."""
     if not isinstance(plan, Plan):
         do = "make one by a method of jaxmeta.plans.PLANS"
         fail("plan", f"a {type(plan).__name__}", "a plan of a linear method", do, TypeError)
@@ -82,7 +88,7 @@ def save_plan(path: str | Path, plan: Any, *, names: Sequence[str] = ()) -> None
         },
     }
     kind = KINDS[dtype]
-    with write_whole(path) as part, part.open("wb") as file:
+    with part.open("wb") as file:
         shapes = {name: (kind, array.shape) for name, array in arrays.items()}
         _safetensors.write_header(file, shapes, {key: _text(x) for key, x in header.items()})
         for array in arrays.values():
@@ -154,13 +160,12 @@ def _header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
         fail(str(path), f"version {metadata.get('version')!r} of the format", str(VERSION), do)
     found = {}
     for name, kind in FIELDS.items():
-        try:
+        with intact(path, f"no {name} in its header", "what save_plan writes", DAMAGED):
             value = metadata[name] if kind is str else json.loads(metadata[name])
             if not isinstance(value, kind):
                 raise TypeError(repr(value))
-        except (KeyError, ValueError, TypeError) as error:
-            got = f"no {name} in its header ({type(error).__name__}: {error})"
-            fail(str(path), got, "what save_plan writes", DAMAGED)
+            if name == "names" and not all(isinstance(each, str) for each in value):
+                raise TypeError("names that are no text")
         found[name] = value
     return found
 
@@ -183,8 +188,9 @@ def load_plan(path: str | Path, *, names: Sequence[str] | None = None) -> Plan:
                 fail(str(path), f"dtype {kind} of {name}", "float32 or float64", DAMAGED)
             file.seek(start)
             dtype = dtypes[kind]
-            stored = np.frombuffer(file.read(stop - start), dtype.newbyteorder("<"))
-            arrays[name] = stored.astype(dtype).reshape(shape)
+            with intact(path, f"no {name} of shape {shape}"):
+                stored = np.frombuffer(file.read(stop - start), dtype.newbyteorder("<"))
+                arrays[name] = stored.astype(dtype).reshape(shape)
     method, join, widths = header["method"], header["join"], header["widths"]
     _check(str(path), method, join, arrays, DAMAGED)
     found = [arrays[f"maps.{j}"].shape[0] for j in range(len(arrays)) if f"maps.{j}" in arrays]

@@ -4,13 +4,15 @@ Text has a word and its numbers on each line, below a line of rows and columns (
 `.vec`) or not (`.glove`); in `.bin` numbers are float32. `.npz` holds arrays `words` and `vectors`;
 `.npy` and `.safetensors` hold a matrix, with the words one on a line in `x.words.txt`, in the
 metadata, or in the `tokenizer.json` beside the safetensors of a transformer. Text and `.bin` may be
-packed: `.gz`, `.bz2`, or `.zip` with one file. Words of text may have spaces inside, but not end in
-a space and a number. What is written reads back exactly.
+packed: `.gz`, `.bz2`, or `.zip` with one file; what would unpack to more than ten times its size
+and 64 MB is refused, and has to be unpacked first. Words of text may have spaces inside, but not
+end in a space and a number. What is written reads back exactly.
 """
 
 import codecs
 import collections
 import sys
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -22,7 +24,7 @@ from jaxtyping import Float
 from jaxmeta import _checks
 from jaxmeta._checks import fail
 from jaxmeta._files import write_whole
-from jaxmeta.files import _blocks
+from jaxmeta.files import _blocks, _lists
 from jaxmeta.files._formats import FORMATS, format_of
 from jaxmeta.files._words import DuplicateWords, Kept, check_words
 from jaxmeta.progress import Progress, silent
@@ -148,7 +150,9 @@ def write_vectors(
     """Write what `as_vectors` takes, whole or not at all.
 
     `format` is as in `read_vectors`. `words` is for .npy and .safetensors: where to write the
-    words, one on each line. Numbers are cast to `dtype` first; a .bin file refuses float64.
+    words, one on each line; the matrix then has the digest of that list, and is read with no other.
+    Numbers are cast to `dtype` first; a .bin file refuses float64. Words with spaces are written as
+    text with a warning, as other readers split lines at spaces.
     `progress` is called with "vectors" and the fraction that is written.
     """
     own, matrix = as_vectors(vectors)
@@ -174,7 +178,9 @@ def write_rows(
         fail("words", f"a file for {path}", "None", "this format has words of its own")
     if name == "bin" and dtype == np.float64:
         fail("dtype", "float64", "float32 in .bin files", "pass dtype=np.float32 to round")
-    check_words(words, kind.unfit, kind.fit)
+    check_words(words, kind.unfit(columns), kind.fit)
+    if kind.spaced:
+        _warn_of_spaces(path, words)
     step = max(1, _blocks.BLOCK // (columns * dtype.itemsize))
 
     def blocks() -> Iterator[tuple[Sequence[str], np.ndarray]]:
@@ -188,14 +194,26 @@ def write_rows(
 
     with ExitStack() as stack:
         if name == "npy" and listed is None:
-            listed = path.with_suffix(".words.txt")
+            listed = _lists.beside(path)
+        digest = ""
         if listed is not None:
-            place = stack.enter_context(write_whole(listed))
-            place.write_bytes("".join(f"{word}\n" for word in words).encode())
+            part = stack.enter_context(write_whole(listed))
+            digest = _lists.write(Path(listed), part, words)
         file = stack.enter_context(_blocks.packed(path, stack.enter_context(write_whole(path))))
         held = words if listed is None else None
-        kind.write(file, _blocks.Given(held, (len(words), columns), dtype, blocks()))
+        kind.write(file, _blocks.Given(held, (len(words), columns), dtype, blocks(), digest))
     shown("vectors", 1.0)
+
+
+def _warn_of_spaces(path: Path, words: Sequence[str]) -> None:
+    spaced = [word for word in words if " " in word or "\t" in word]
+    if spaced:
+        message = (
+            f"{path}: {len(spaced)} words have spaces inside, such as {spaced[0]!r}: read_vectors "
+            "reads them, and readers that split lines at spaces do not; .npz, .npy and "
+            ".safetensors hold any words."
+        )
+        warnings.warn(message, UserWarning, stacklevel=4)
 
 
 def as_vectors(source: Any) -> Vectors:
@@ -231,7 +249,7 @@ def as_vectors(source: Any) -> Vectors:
     matrix = np.asarray(matrix)
     if matrix.ndim != 2 or 0 in matrix.shape:
         fail("matrix", f"shape {matrix.shape}", "a row for each word", "reshape it")
-    _blocks.float_dtype("matrix", matrix.dtype)
+    matrix = matrix.astype(_blocks.float_dtype("matrix", matrix.dtype), copy=False)
     if isinstance(words, Mapping):
         words, rows = zip(*sorted(words.items(), key=lambda item: item[1]), strict=True)
         if rows[0] < 0 or rows[-1] >= len(matrix):

@@ -5,7 +5,6 @@ import collections
 import dataclasses
 import glob
 import io
-import itertools
 import math
 import os
 import re
@@ -17,7 +16,7 @@ import numpy as np
 
 from jaxmeta import _checks
 from jaxmeta._checks import fail
-from jaxmeta._files import intact, opened
+from jaxmeta._files import is_part, opened
 from jaxmeta.progress import Progress, silent
 
 __all__ = [
@@ -37,6 +36,7 @@ __all__ = [
 # Bytes of text read at a time, and the longest run without white space.
 PIECE = 1 << 20
 LONGEST = 1 << 20
+PLACES = 1 << 20  # given at a time, about
 
 NO_WORD = "\0"  # a place without a word: it cannot be in text, where a NUL is an error
 
@@ -63,7 +63,10 @@ class Corpus:
     """A corpus is text files, and a way to tell words apart in them; nothing is read until used."""
 
     path: str | Path | Sequence[str | Path]
-    """Files (plain, .gz, .bz2, .zip), folders with all files below them, and glob patterns."""
+    """Files (plain, .gz, .bz2, .zip), folders with all files below them, and glob patterns.
+
+    In folders and by patterns, what a writer of jaxmeta has not finished is left out.
+    """
     tokenise: Callable[[str], Iterable[str]] = whitespace
     """From a piece of text, cut at white space, to its words; none, if it is white space alone."""
     lines_are_documents: bool = False
@@ -176,7 +179,7 @@ def read_tokens(
 ) -> Iterator[tuple[str, bool, list[str]]]:
     """Give a text's name, whether it opens here, and its tokens, piece by piece and text by text.
 
-    After each document and each text come `gap` places without a word.
+    After each document with a word, and each text, come `gap` places without a word.
     """
     paths, say = paths_of(corpus.path), progress or silent
     total, done = sum(path.stat().st_size for path in paths), 0
@@ -185,8 +188,8 @@ def read_tokens(
         with path.open("rb") as raw:
             for name, file in opened(path, raw):
                 opening = True
-                for piece in _pieces(file, path.parent / name, corpus.encoding):
-                    tokens = _tokens(corpus, piece, gap)
+                pieces = _pieces(file, path.parent / name, corpus.encoding)
+                for tokens in _tokens(corpus, pieces, gap):
                     empty = empty and all(token == NO_WORD for token in tokens)
                     yield name, opening, tokens
                     opening = False
@@ -198,21 +201,33 @@ def read_tokens(
     say(stage, 1.0)
 
 
-def _tokens(corpus: Corpus, piece: str, gap: int) -> list[str]:
-    # The next piece may go on with the last line.
-    *lines, last = piece.split("\n") if corpus.lines_are_documents else [piece]
-    ended = ([*corpus.tokenise(line), *[NO_WORD] * gap] for line in lines)
-    return list(itertools.chain(*ended, corpus.tokenise(last)))
+def _tokens(corpus: Corpus, pieces: Iterator[str], gap: int) -> Iterator[list[str]]:
+    ended = True
+    for piece in pieces:
+        # The next piece may go on with the last line.
+        lines = piece.split("\n") if corpus.lines_are_documents else [piece]
+        tokens: list[str] = []
+        for line in lines[:-1]:
+            tokens += (words := list(corpus.tokenise(line)))
+            if words or not ended:
+                tokens += [NO_WORD] * gap
+            ended = True
+            if len(tokens) > PLACES:
+                yield tokens
+                tokens = []
+        tokens += (words := list(corpus.tokenise(lines[-1])))
+        ended = ended and not words
+        yield tokens
 
 
 def paths_of(path: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Find the files that are meant."""
+    """Find the files that are meant; in folders, those that are not whole yet are not."""
     if isinstance(path, str | Path):
         place = Path(path)
         if place.is_file():
             return [place]
         found = place.rglob("*") if place.is_dir() else glob.glob(str(path), recursive=True)
-        files = sorted(filter(Path.is_file, map(Path, found)))
+        files = sorted(p for p in map(Path, found) if p.is_file() and not is_part(p))
     else:
         files = [file for one in path for file in paths_of(one)]
     if not files:
@@ -229,8 +244,7 @@ def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]
     decoder = codecs.getincrementaldecoder("utf-8-sig" if exact == "utf-8" else exact)()
     block, rest, read = b"more", "", 0
     while block:
-        with intact(path):
-            block = file.read(PIECE)
+        block = file.read(PIECE)
         read += len(block)
         try:
             text = rest + decoder.decode(block, final=not block)

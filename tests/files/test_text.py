@@ -129,7 +129,7 @@ def test_words_with_spaces(file):
 
 
 def test_headers(file):
-    assert read_vectors(file("5 3\n6 4\n")).words == ("5", "6")
+    assert read_vectors(file("5 3\n6 4\n7 5\n")).words == ("5", "6", "7")
     assert read_vectors(file("2 1\n6 4\n7 4\n")).words == ("6", "7")
     assert read_vectors(file("2 1\n6 4\n7 4\n"), format="glove").words == ("2", "6", "7")
     rejected("line 1: got .*a header", read_vectors, file("a 1 2\n"), format="word2vec")

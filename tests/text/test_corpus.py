@@ -77,6 +77,15 @@ def test_files_come_in_order(tmp_path, file):
     assert named == ["a/1", "a/2", "b", "c"]
 
 
+def test_what_is_not_whole_yet_is_no_text(tmp_path, file):
+    for name in ("a.txt", "a.0123abcd.part.txt", "a.0123abcd.part", "b.part.txt", "deep/b.txt"):
+        file("word", name)
+    for given in (tmp_path, tmp_path / "**"):
+        named = [path.relative_to(tmp_path).as_posix() for path in module.paths_of(given)]
+        assert named == ["a.txt", "b.part.txt", "deep/b.txt"]
+    assert build_vocabulary(Corpus(tmp_path / "a.0123abcd.part.txt")).tokens == 1
+
+
 def test_a_name_that_looks_like_a_pattern(file):
     assert build_vocabulary(Corpus(file("a b", "text[1].txt"))).tokens == 2
 
@@ -259,6 +268,34 @@ def test_damaged_files(rejected, tmp_path, rng, kind, how):
     )
     message = rf"damaged{kind}.*: got data .*truncated or damaged: fetch it again"
     rejected(message, build_vocabulary, Corpus(damaged))
+
+
+CENTRAL, LOCAL = b"PK\x01\x02", b"PK\x03\x04"
+
+
+@pytest.mark.parametrize(
+    ("offset", "value"), [(8, 1), (10, 99), (42, 255)], ids=["encrypted", "method", "offset"]
+)
+def test_archives_that_cannot_be_unpacked(rejected, tmp_path, offset, value):
+    path = pack(tmp_path, ["a b c " * 50], ".zip")
+    data = bytearray(path.read_bytes())
+    for mark, place in ((CENTRAL, offset), (LOCAL, offset - 2)):
+        if place < 30:
+            data[data.index(mark) + place] = value
+    data[data.index(CENTRAL) + offset] = value
+    path.write_bytes(data)
+    rejected(r"texts\.ZIP.*: got data .*damaged: fetch it again", build_vocabulary, Corpus(path))
+
+
+def test_empty_documents_take_no_room(file):
+    """As many places as a window has, after each, would be 300 million."""
+    corpus = Corpus(file("\n" * 1_000_000 + "a b\n\na b"), lines_are_documents=True)
+    tokens = [each for *_, each in module.read_tokens(corpus, 300, "counts", None)]
+    assert sum(map(len, tokens)) == 4 + 2 * 300
+    many = Corpus(file("a\n" * 20_000), lines_are_documents=True)
+    sizes = [len(each) for *_, each in module.read_tokens(many, 300, "counts", None)]
+    assert sum(sizes) == 20_000 * 301 + 300
+    assert max(sizes) < module.PLACES + 302
 
 
 def test_wrong_vocabularies(rejected, file):

@@ -338,7 +338,7 @@ def steps(monkeypatch):
 
 def test_another_seed_recounts_halves_alone(corpora, tmp_path, steps):
     """The whole, its density and its eigenpairs do not depend on how it is split."""
-    settings = {"size": SIZE - 5, "window": 3, "rule": "paper_spiked"}
+    settings = {"size": SIZE - 5, "window": 3, "rule": "paper_spiked"}  # few: no k needs more pairs
     build = functools.partial(build_sources, recipes(corpora), **settings, cache=tmp_path)
     first = build(seed=3)
     assert steps.taken()[:4] == (2, 2, 3, 3)

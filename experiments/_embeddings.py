@@ -4,7 +4,7 @@ The paper's weights have variants, in print and in its released code: `jaxmeta.W
 each of them is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ import numpy as np
 
 import jaxmeta
 from experiments._scoring import Embeddings
+from jaxmeta.evaluate import WordPairs, tuned_weights
 from jaxmeta.text import Source
 
 
@@ -74,6 +75,17 @@ def of_unit_rows(sources: Sequence[Source], names: Sequence[str]) -> Embeddings:
         return jaxmeta.concatenate(parts, weights(name, sources))
 
     return {name: partial(make, name) for name in names}
+
+
+def tuned(sources: Sequence[Source], pairs: WordPairs) -> Callable[[], Any]:
+    """Concatenation of rows at length 1 by the source weights that score best on these pairs."""
+    parts = tuple(jaxmeta.prepare.unit_rows(source.embedding) for source in sources)
+
+    def make() -> Any:
+        found = tuned_weights(parts, sources[0].words, pairs)
+        return jaxmeta.concatenate(parts, jax.numpy.asarray(found.weights, parts[0].dtype))
+
+    return make
 
 
 def weights(name: str, sources: Sequence[Source]) -> Any:

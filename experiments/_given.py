@@ -65,6 +65,7 @@ GIVEN: dict[str, str] = {
     "source 2 holds": WORDING,
     "source 1 none": WORDING,
     "Source 2's directions": WORDING,
+    "a ridge of .01 of": SETTING,
     "| 0 | continuous in": WORDING,
     "| 0 | any weight gives": WORDING,
     "the released code adds the 1": WORDING,

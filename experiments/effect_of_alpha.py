@@ -3,7 +3,8 @@ r"""The exponent of the spectrum (Appendix D of the paper and its first figure t
     python -m experiments.effect_of_alpha             sources of the wiki corpus
     python -m experiments.effect_of_alpha --smoke     generated text and tasks, in seconds
 
-$E = U_{1:k}D^\alpha$ for $\alpha$ from 0 to 1.5, with $k$ by the paper's recipe at $\alpha = ½$.
+$E = U_{1:k}D^\alpha$ for $\alpha$ from -½ to 2.5, with $k$ by the paper's recipe at $\alpha = ½$:
+the paper cites Caron for 1 to 2 as the best for LSA, and for losses above 2 and below 0.
 The paper has Pearson's correlation on MTurk-771, and reports that it is highest at $\alpha = ½$ for
 all three sources, and nearly so in all other tasks. Here are both correlations on the seven sets of
 word similarity, for the sources, for their concatenation without weights, and for DW as printed.
@@ -23,7 +24,7 @@ from experiments import _embeddings, _record, _scoring, corpus_to_sources
 from jaxmeta.evaluate import SIMILARITY, correlation_interval, similarity
 
 DEVELOPMENT = "MTurk-771"
-ALPHAS = tuple(i / 8 for i in range(13))
+ALPHAS = tuple(i / 8 for i in range(-4, 21))
 COLOURS = corpus_to_sources.COLOURS | {"UW": "black", "DW": _record.PURPLE}
 
 

@@ -48,6 +48,11 @@ MUTANTS = [
         ("return 1 + jnp.argmin(loss_changes(", "return jnp.argmin(loss_changes("),
         ("safe_ratio(scale, ideal), 2 * scale)", "safe_ratio(scale, ideal), scale)"),
         ("ideal + scale * safe_ratio", "ideal - scale * safe_ratio"),
+        ("jnp.where(ideal > 0, changes, jnp.inf)", "changes"),
+        ("- v * away / distance)) / jnp.pi", "+ v * away / distance)) / jnp.pi"),
+        ("return x, x + jnp.sum(shares", "return x, x - jnp.sum(shares"),
+        ("[2 * (n - r)]", "[n - r]"),
+        ("middles = (edges[1:] + edges[:-1]) / 2", "middles = edges[1:]"),
     ),
     *mutants("bounds", "tests/test_bounds.py")(
         ("steps = jnp.abs(a - jnp.pad(a[1:], (0, 1)))",

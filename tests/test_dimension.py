@@ -297,6 +297,14 @@ def test_on_dense_spectra_the_recipe_keeps_more_than_spikes_would_have_it():
     assert paper_dimension(cast(POWER_LAW), **noise) == 60
 
 
+def test_the_recipe_goes_up_to_the_rank():
+    """Beyond it there is only noise in the recipe's signal, some of which looks like more."""
+    values = cast(np.append(np.linspace(6, 4, 54), np.ones(6)))
+    noise = {"sigma": 60**-0.5, "n": 60, "alpha": 0.5}
+    assert 1 + jnp.argmin(paper_curve(values, **noise)) == 60
+    assert paper_dimension(values, **noise) == 54
+
+
 def free_convolution(ideal, n, ranks):
     """Values and overlaps by the definition: half-integer quantiles, in units of tau."""
     places = np.concatenate([ideal, -ideal, np.zeros(2 * (n - len(ideal)))])

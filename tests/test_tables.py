@@ -164,14 +164,17 @@ def test_tables_of_weights(results):
         holds(results)
 
 
-def test_all_methods_in_all_tasks(folder):
+def test_all_methods_in_all_tasks(folder, monkeypatch):
+    kept = [name for name in table2.METHODS if name not in ("DAEME, cosine", "AAEME, cosine")]
+    monkeypatch.setattr(table2, "METHODS", kept)  # like the third of the kind
     config = dataclasses.replace(
         table2.SMOKE, sources=SOURCES, neighbours=8, epochs=1, draws=10, exponents=(0.25,)
     )
     table2.report(config, folder / "table2")
     rows = _record.read_table(folder / "table2" / "rows.csv")
     methods = _record.unique(rows, "method")
-    assert set(methods) >= {"GloVe", "SGNS", "LSA", *table2.METHODS, *_embeddings.VARIANTS}
+    named = {"GloVe", "SGNS", "LSA", *table2.METHODS, *_embeddings.VARIANTS, table2.TUNED}
+    assert set(methods) >= named
     cells = set(_record.unique(rows, "task", "metric"))
     assert cells >= {*table2.CELLS.values(), *table2.OTHERS}
     text = (folder / "table2" / "claims.md").read_text()

@@ -119,6 +119,8 @@ class Steps:
     """Of the window's offsets."""
     tolerance: float
     progress: Progress
+    window: Callable[..., csr_array] | None = None
+    """From counts by offset to counts, where that is not `symmetric_window`."""
 
     def arrays(self, stage: str, key: dict[str, Any], make: Callable[[], Arrays]) -> Arrays:
         return self.counting.store.arrays(stage, self.settings | key, make)
@@ -130,6 +132,7 @@ class Steps:
             "signal": identity(self.make) if kept else None,
             "weights": None if self.weights is None else np.asarray(self.weights).tolist(),
             "dtype": str(jnp.result_type(float)),
+            **({"near": identity(self.window)} if kept and self.window else {}),
         }
 
     def say(self, stage: str, fraction: float) -> None:
@@ -138,7 +141,10 @@ class Steps:
     def near(self, number: int = 1, index: int = 0) -> csr_array:
         """Counts in the window, of the whole corpus or of one of `number` parts."""
         counts = self.counting.whole if number == 1 else self.counting.parts
-        return symmetric_window(counts.part(number, index), weights=self.weights)
+        offsets = counts.part(number, index)
+        if self.window is not None:
+            return self.window(offsets)
+        return symmetric_window(offsets, weights=self.weights)
 
     @functools.cached_property
     def total(self) -> float:
@@ -201,7 +207,7 @@ class Steps:
     @functools.cached_property
     def observed(self) -> "Decomposed":
         """The signal as it is."""
-        return Decomposed(self, {}, "", self.signal)
+        return Decomposed(self, {}, "", self.signal, symmetric=self.window is None)
 
     @functools.cached_property
     def equalised(self) -> "Decomposed":
@@ -214,17 +220,29 @@ class Steps:
 
 @dataclasses.dataclass(frozen=True)
 class Decomposed:
-    """The spectrum of a matrix, from the cache if it is there."""
+    r"""The spectrum of a matrix, from the cache if it is there.
+
+    Of one that is not symmetric, singular values and left singular vectors: by $MM^\top$.
+    """
 
     steps: Steps
     key: dict[str, Any]
     """What the matrix depends on, besides the settings of the steps."""
     name: str
     matrix: Callable[[], csr_array]
+    symmetric: bool = True
 
     @functools.cached_property
     def multiply(self) -> Multiply:
-        return multiply_by(self.matrix())
+        matrix = self.matrix()
+        if self.symmetric:
+            return multiply_by(matrix)
+        left, right = multiply_by(matrix), multiply_by(matrix.T.tocsr())
+        return lambda x: left(right(x))
+
+    def values(self, eigenvalues: jax.Array) -> jax.Array:
+        """Eigenvalues of what is multiplied with, as values of the matrix."""
+        return eigenvalues if self.symmetric else jnp.sqrt(jnp.maximum(eigenvalues, 0))
 
     @functools.cached_property
     def density(self) -> Density:
@@ -233,7 +251,7 @@ class Decomposed:
             return {name: np.asarray(x) for name, x in found._asdict().items()}
 
         stored = self.steps.arrays("density", self.key, make)
-        return Density(jnp.asarray(stored["points"]), jnp.asarray(stored["counts"]))
+        return Density(self.values(jnp.asarray(stored["points"])), jnp.asarray(stored["counts"]))
 
     def eigenpairs(self, k: int) -> Eigenpairs:
         """More than k leading eigenpairs, or all; cut from more of them if these are kept."""
@@ -261,4 +279,5 @@ class Decomposed:
             stored = steps.arrays("eigenpairs", key | {"rank": rank}, make)
         names = ("values", "vectors", "residuals")
         values, vectors, residuals = (jnp.asarray(stored[name][..., :rank]) for name in names)
-        return Eigenpairs(values, vectors, residuals, self.density, int(stored["products"]))
+        products = int(stored["products"])
+        return Eigenpairs(self.values(values), vectors, residuals, self.density, products)

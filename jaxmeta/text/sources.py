@@ -36,7 +36,8 @@ from jaxmeta.weightings import Observed
 __all__ = ["Recipe", "Source", "build_sources"]
 
 EQUALISED = "equalised"  # the rule that estimates an ideal, beside those of RULES
-MOST = 1024  # directions of it
+SYMMETRIC = (EQUALISED, "rie", "ideal")  # rules that ask for eigenvalues with their signs
+MOST = 1024  # directions of an estimated ideal
 
 PARTS = 8  # of a corpus: three levels show how noise falls with the size of a part
 
@@ -49,6 +50,9 @@ class Recipe:
     corpus: Corpus
     signal: Callable[[csr_array], Any]
     """From sparse counts to a sparse signal, such as `log_count` or `ppmi`."""
+    window: Callable[..., csr_array] | None = None
+    """From counts by offset to counts, if it is not `symmetric_window`: `released_window`, say. A
+    signal of such counts is taken apart by its singular values and left singular vectors."""
 
 
 class Source(NamedTuple):
@@ -67,7 +71,8 @@ class Source(NamedTuple):
     k: int
     alpha: float
     residual: float
-    r"""The largest $\|Mu - \lambda u\| / |\lambda|$ of the spectrum."""
+    r"""The largest $\|Mu - \lambda u\| / |\lambda|$ of the spectrum, for $MM^\top$ if $M$ is not
+    symmetric."""
     ideal: Spectrum | None = None
     """The estimated ideal (`jaxmeta.equalise`), by the rule "equalised"."""
     noise: NestedNoise | None = None
@@ -128,11 +133,11 @@ def build_sources(
 
     The vocabulary is the `size` most frequent words of at least `min_count` in each corpus, as
     `join`ed by `intersection_vocabulary` or `union_vocabulary`. For `window`, `weights` and
-    `unknown` see `symmetric_window` and `count_windows`. The noise is that of random blocks by
-    `seed`, as the paper has it, or of `contiguous` parts, as its released code has it. `alpha` is
-    the exponent of the embedding, and `tolerance` that of `leading_eigenpairs`. In the folder
-    `cache` each step is kept under the settings that it depends on; a changed setting repeats only
-    what follows from it. Files are told apart by what they hold.
+    `unknown` see `symmetric_window` and `count_windows`; a recipe may have a window of its own. The
+    noise is that of random blocks by `seed`, as the paper has it, or of `contiguous` parts, as its
+    released code has it. `alpha` is the exponent of the embedding, and `tolerance` that of
+    `leading_eigenpairs`. In the folder `cache` each step is kept under the settings that it depends
+    on; a changed setting repeats only what follows from it. Files are told apart by what they hold.
 
     `rule` says how many dimensions are kept. It is one of `RULES`, which have one sigma, from
     halves of the corpus; or "equalised", which takes the noise from halves, quarters and eighths
@@ -151,6 +156,12 @@ def build_sources(
     _checks.not_negative("alpha", alpha, "pass 0.5, as the paper does, or another exponent")
     if rule == "rie" and alpha != 0.5:
         _checks.fail("alpha", str(alpha), '0.5 with the rule "rie"', 'use the rule "ideal"')
+    for j, recipe in enumerate(recipes):
+        if recipe.window is not None and (rule in SYMMETRIC or weights is not None):
+            got = f'rule="{rule}"' if rule in SYMMETRIC else "weights"
+            do = "choose another rule" if rule in SYMMETRIC else "leave weights out"
+            expected = "none that are for a symmetric window alone"
+            _checks.fail(f"recipes[{j}].window", f"a window and {got}", expected, do)
     # These would be noticed as well without a check, but after minutes.
     _checks.integer("window", window, least=1)
     _checks.positive("tolerance", tolerance, "pass a relative residual, such as 1e-3")
@@ -177,7 +188,8 @@ def build_sources(
         parts = {"split": "contiguous" if contiguous else seed}
         counting = Counting(store, settings, parts, corpus, shared, options)
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
-            steps = Steps(counting, recipe.name, recipe.signal, weights, tolerance, say)
+            how = weights, tolerance, say, recipe.window
+            steps = Steps(counting, recipe.name, recipe.signal, *how)
             built[recipe.name] = _source(steps, alpha, rule)
     return tuple(built[name] for name in names)
 

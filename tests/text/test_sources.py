@@ -79,6 +79,42 @@ def test_sources_are_the_steps_written_out(corpora, built):
         assert source.values.shape == (source.k,)
 
 
+@pytest.mark.parametrize("iterative", [False, True])
+def test_a_window_that_is_not_symmetric(corpora, monkeypatch, iterative):
+    """Against a dense SVD: values, left directions, noise and k, of the released window."""
+    if iterative:
+        monkeypatch.setattr(jaxmeta.eigen, "iterates", lambda n, rank: rank < n)
+        monkeypatch.setattr(jaxmeta.eigen, "DENSE", 4)
+        monkeypatch.setattr(jaxmeta.eigen, "BLOCK", 2)
+    window, corpus = jaxmeta.released.released_window, corpora[0]
+    recipe = Recipe("GloVe", corpus, log_count, window)
+    (source,) = build_sources([recipe], size=SIZE - 5, window=4, contiguous=True)
+    words = jaxmeta.text.build_vocabulary(corpus)
+    words = jaxmeta.text.intersection_vocabulary([words], size=SIZE - 5)
+    split = jaxmeta.text.contiguous_parts(jaxmeta.text.build_vocabulary(corpus).tokens, 8)
+    counts = jaxmeta.text.count_windows(corpus, words, window=4, split=split)
+    parts = counts.part(1, 0), counts.part(2, 0), counts.part(2, 1)
+    whole, first, second = (log_count(window(x)).toarray().astype(np.float64) for x in parts)
+    n, sigma = len(whole), np.linalg.norm(first - second) / (2 * len(whole))
+    u, values, _ = np.linalg.svd(whole)
+    assert np.abs(whole - whole.T).max() > 0.1
+    assert_close(source.sigma, sigma, scale=sigma)
+    expected = jaxmeta.paper_dimension(jnp.asarray(values), sigma=sigma, n=n, alpha=0.5)
+    assert source.k == int(expected)
+    assert_close(source.values, values[: source.k], scale=values[0], terms=64)
+    assert source.rank == np.sum(np.asarray(source.eigenvalues) > 2 * sigma * n**0.5)
+    top = u[:, : source.k] * values[: source.k] ** 0.5
+    inner = np.asarray(source.embedding) @ np.asarray(source.embedding).T
+    assert_close(inner, top @ top.T, scale=values[0], terms=1024)
+
+
+def test_windows_that_are_not_symmetric_have_no_eigenvalues(corpora):
+    recipe = Recipe("GloVe", corpora[0], log_count, jaxmeta.released.released_window)
+    for settings, named in (({"rule": "rie"}, 'rule="rie"'), ({"weights": [1, 1]}, "weights")):
+        with pytest.raises(ValueError, match=rf"recipes\[0\]\.window: got a window and {named}"):
+            build_sources([recipe], size=SIZE, window=2, **settings)
+
+
 def test_large_signals_take_the_iterative_way(corpora, built, monkeypatch):
     """Where only some eigenpairs are computed the sources are the same, to the tolerance."""
     monkeypatch.setattr(jaxmeta.eigen, "iterates", lambda n, rank, _: rank < n)

@@ -1,10 +1,10 @@
 """Meta word embeddings by weighted concatenation, in JAX, with the theory checked.
 
 The paper is on the ground floor, a module per topic: `spectral`, `noise`, `shrinkage`, `pip`,
-`dimension`, `bounds`, `weights`, `quadratic`, `weightings`, `released`, `combine`, `prepare`. What
-is needed around it has rooms of its own, which are imported when they are first entered: `text`,
-`files`, `methods`, `evaluate`. What is not at this front door is reached through its module or
-room, as `jaxmeta.text.count_windows`.
+`dimension`, `bounds`, `weights`, `quadratic`, `weightings`, `several`, `released`, `combine`,
+`prepare`. What is needed around it has rooms of its own, which are imported when they are first
+entered: `text`, `files`, `methods`, `evaluate`. What is not at this front door is reached through
+its module or room, as `jaxmeta.text.count_windows`.
 """
 
 import importlib
@@ -71,6 +71,7 @@ _ROOMS = {
     "optimise": ("gradient_weights",),
     "plans": (),
     "plot": ("plot_diagnosis",),
+    "several": (),
     "similarity": (),
     "text": ("Corpus", "Recipe", "build_sources", "log_count", "ppmi", "shifted_pmi"),
 }

@@ -31,7 +31,7 @@ HOST_MODULES = (
     "jaxmeta.plot", "jaxmeta.progress", "jaxmeta.text",
 )  # fmt: skip
 HOST_ONLY = {
-    "apply", "averaged_autoencoder", "best_reconstructed", "concatenated_autoencoder",
+    "apply", "averaged_autoencoder", "best_reconstructed", "best_use", "concatenated_autoencoder",
     "decoupled_autoencoder", "fit", "locally_linear", "meta_embedding", "reconstruction_matrix",
     "released_window", "validate", "weigh", "word_forms",
 }  # fmt: skip

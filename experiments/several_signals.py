@@ -70,7 +70,7 @@ class Config:
     n: int = 1200
     spectra: tuple[Spectrum, ...] = (Spectrum(0.5, 100), Spectrum(0.3, 24, 20.0), Spectrum(0.7))
     """Sources share the last, which is dense, as a whole or not at all."""
-    counts: tuple[int, ...] = (2, 3, 4, 5, 6)
+    counts: tuple[int, ...] = (2, 3, 4, 6)
     scenes: tuple[str, ...] = (*ALL, *NOT_OF_TWO, *IN_PART, *MIXED)
     first_seed: int = 1000
     seeds: int = 1
@@ -80,8 +80,8 @@ class Config:
     """Leading dimensions that sources are cut to."""
 
     def __post_init__(self) -> None:
-        """A fifth of the words has all that stands out of the noise."""
-        object.__setattr__(self, "widths", self.n // 5)
+        """An eighth of the words has all that stands out of most noise."""
+        object.__setattr__(self, "widths", self.n // 8)
 
 
 SMOKE = Config(

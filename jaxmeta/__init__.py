@@ -2,9 +2,9 @@
 
 The paper is on the ground floor, a module per topic: `spectral`, `noise`, `nested`, `shrinkage`,
 `equalise`, `crossvalidation`, `pip`, `dimension`, `bounds`, `weights`, `quadratic`, `weightings`,
-`released`, `combine`, `prepare`. What is needed around it has rooms of its own, which are imported
-when they are first entered: `text`, `files`, `methods`, `evaluate`. What is not at this front door
-is reached through its module or room, as `jaxmeta.text.count_windows`.
+`several`, `released`, `combine`, `prepare`. What is needed around it has rooms of its own, which
+are imported when they are first entered: `text`, `files`, `methods`, `evaluate`. What is not at
+this front door is reached through its module or room, as `jaxmeta.text.count_windows`.
 """
 
 import importlib
@@ -71,6 +71,7 @@ _ROOMS = {
     "optimise": ("gradient_weights",),
     "plans": (),
     "plot": ("plot_diagnosis",),
+    "several": (),
     "similarity": (),
     "text": ("Corpus", "Recipe", "build_sources", "log_count", "ppmi", "shifted_pmi"),
 }

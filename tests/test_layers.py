@@ -40,6 +40,7 @@ LAYERS = {
     "quadratic": 5,
     "weights": 5,
     "combine": 6,
+    "several": 6,
     "covariance": 6,
     "prepare": 6,
     "affine": 7,

@@ -18,6 +18,7 @@ import numpy as np
 
 from . import (
     aligned_weights,
+    best_use,
     bias,
     convex_in_k,
     debiased_spectrum,
@@ -34,6 +35,7 @@ from . import (
     one_minimum_in_k,
     overlap_law,
     paper_recipe,
+    precision_average,
     rank_rule,
     robust_alpha,
     rotation,
@@ -61,6 +63,8 @@ STATEMENTS: tuple[ModuleType, ...] = (
     weights_minimise_loss,
     exact_weights,
     aligned_weights,
+    precision_average,
+    best_use,
     rotation_invariant_weights,
     sum_to_one,
     rotation,

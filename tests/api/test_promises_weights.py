@@ -1,6 +1,7 @@
 """What every public function promises: Weights, in closed form, exact and released."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from api_promises import promises_of
 from api_rows import (
@@ -12,6 +13,8 @@ from api_rows import (
     aligned_sources,
     descending,
     duplicated_sources,
+    frame,
+    inner_products,
     orthogonal_sources,
     quadratic_arguments,
     spiked_arguments,
@@ -22,6 +25,14 @@ from api_rows import (
 )
 
 import jaxmeta
+
+
+def near_views(rng):
+    """Two sources whose directions are alike."""
+    first = frame(rng, 2)
+    second, _ = np.linalg.qr(first + rng.normal(size=first.shape) / 4)
+    return tuple(jaxmeta.Spectrum(x, 4 + descending(rng, 2)) for x in (first, second))
+
 
 TABLE = {
     "rank_weights": Row(
@@ -183,6 +194,48 @@ TABLE = {
             "negative": lambda rng: (np.ones(5), -np.ones(5), 0.5),  # noqa: ARG005
         },
         scaling=((2, 4, None), 1),
+    ),
+    "average_signals": Row(
+        jaxmeta.several.average_signals,
+        lambda rng: (tuple(rng.normal(size=(2, 4, 3))), tuple(rng.uniform(0.2, 0.3, 2))),
+        {
+            "equal": lambda rng: ((x := rng.normal(size=(4, 3)), x), (0.25, 0.25)),
+            "one without noise": lambda rng: (tuple(rng.normal(size=(2, 4, 3))), (0.25, 0.0)),
+            "no noise": lambda rng: (tuple(rng.normal(size=(2, 4, 3))), (0.0, 0.0)),
+        },
+        totals=lambda out: [jnp.sum(out.signal)],
+    ),
+    "sharing": Row(
+        lambda sources, sigmas: jaxmeta.several.sharing(sources, sigmas=sigmas),
+        lambda rng: (near_views(rng), tuple(rng.uniform(0.2, 0.3, 2))),
+        {
+            "no noise": lambda rng: (near_views(rng), (0.0, 0.0)),
+            "noise alone": lambda rng: (near_views(rng), (9.0, 9.0)),
+            "copies": lambda rng: ((near_views(rng)[0],) * 2, (0.25, 0.25)),
+        },
+        totals=lambda out: [jnp.sum(out)],
+    ),
+    "stack_spectra": Row(
+        lambda sources, sigmas, alpha, shares: inner_products(
+            jaxmeta.embed(
+                jaxmeta.several.stack_spectra(sources, sigmas=sigmas, alpha=alpha, shares=shares),
+                k=2,
+                alpha=alpha,
+            )
+        ),
+        lambda rng: (
+            near_views(rng),
+            tuple(rng.uniform(0.2, 0.3, 2)),
+            rng.uniform(0.4, 0.6),
+            rng.uniform(0.5, 0.9, 2),
+        ),
+        {
+            "no noise": lambda rng: (near_views(rng), (0.0, 0.0), 0.5, np.ones(2)),
+            "noise alone": lambda rng: (near_views(rng), (9.0, 9.0), 0.5, np.ones(2)),
+            "nothing shared": lambda rng: (near_views(rng), (0.25, 0.25), 0.5, np.zeros(2)),
+        },
+        totals=lambda out: [jnp.sum(out)],
+        terms=256,  # two decompositions
     ),
     "sum_to_one": Row(
         jaxmeta.weights.sum_to_one,

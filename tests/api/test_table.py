@@ -28,7 +28,7 @@ HOST_MODULES = (
     "jaxmeta.plot", "jaxmeta.progress", "jaxmeta.text",
 )  # fmt: skip
 HOST_ONLY = {
-    "apply", "averaged_autoencoder", "best_reconstructed", "concatenated_autoencoder",
+    "apply", "averaged_autoencoder", "best_reconstructed", "best_use", "concatenated_autoencoder",
     "decoupled_autoencoder", "equal_rows", "estimate_ideal", "fit", "locally_linear",
     "meta_embedding", "nested_noise", "reconstruction_matrix", "released_window",
     "semicircle_distance", "validate", "weigh", "word_forms",

@@ -68,7 +68,11 @@ def write_whole(path: str | Path) -> Iterator[Path]:
         part.parent.mkdir(parents=True, exist_ok=True)
         _clear(part.parent)
         with _held(part, 0o666 if before is None else 0o600):
+            os.utime(part, (0, 0))
             yield part
+            if part.stat().st_mtime == 0:
+                do = "write to the name that is given, as it is"
+                fail(str(path), "nothing", "something to be written", do, OSError)
             on_disk(part)
             if before is not None:
                 with suppress(OSError, AttributeError):  # only root may give files away

@@ -161,12 +161,11 @@ def _vector_targets() -> list[Target]:
     same = lambda *_: [vectors]  # noqa: E731
     by_list = lambda _, content: _listed(oracles.listed(content), vectors.matrix)  # noqa: E731
     beside = {"v.words.txt": files["v.words.txt"]}
-    by_matrix = (
-        lambda content, _: [  # noqa: E731
-            *_listed(words, oracles.matrix(content[:-TIE])),
-            *_listed(words, oracles.matrix(content)),
-        ]
-    )
+
+    def by_matrix(content: bytes, _: bytes) -> list:
+        wholes = map(oracles.matrix, (content[:-TIE], content))
+        return [found for whole in wholes for found in _listed(words, whole)]
+
     found.append(Target("v.npy", files["v.npy"], read_vectors, by_matrix, None, beside))
     read_list = lambda path: read_vectors(path.with_name("v.npy"))  # noqa: E731
     found.append(

@@ -14,7 +14,6 @@ import secrets
 import stat
 import sys
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,7 +24,6 @@ import numpy as np
 from jaxmeta._checks import fail
 
 __all__ = [
-    "DAMAGED_ARCHIVE",
     "Cache",
     "Unpacked",
     "digest",
@@ -36,8 +34,6 @@ __all__ = [
     "write_whole",
 ]
 
-DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError)
-"""What reading a truncated, damaged or foreign .npz file may raise."""
 # Elsewhere what killed writers leave stays.
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 SUM = "sha256"  # the name of the digest of a cache entry

@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from jaxmeta import _checks, _files
 from jaxmeta._checks import fail
 from jaxmeta.progress import Progress
+from jaxmeta.text._stored import csr_of, words_of
 from jaxmeta.text.corpus import NO_WORD, Corpus, Vocabulary, read_tokens
 
 __all__ = [
@@ -277,13 +278,13 @@ def save_counts(path: str | Path, counts: Counts) -> None:
 
 def load_counts(path: str | Path) -> Counts:
     """Read counts that `save_counts` has written."""
-    with Path(path).open("rb") as file:
-        try:
-            with np.load(file) as stored:
-                return from_arrays(stored)
-        except (AttributeError, TypeError, *_files.DAMAGED_ARCHIVE) as error:
-            got = f"a file that is damaged or no counts ({error})"
-            fail(str(path), got, "one that save_counts wrote", "count again")
+    got, expected = "a file that is damaged or no counts", "one that save_counts wrote"
+    with (
+        Path(path).open("rb") as file,
+        _files.intact(Path(path), got, expected, "count again"),
+        np.load(file) as stored,
+    ):
+        return from_arrays(stored)
 
 
 _FIELDS = ("data", "indices", "indptr")
@@ -300,11 +301,12 @@ def to_arrays(counts: Counts) -> dict[str, np.ndarray]:
 
 def from_arrays(stored: Mapping[str, np.ndarray]) -> Counts:
     """Make counts of what `to_arrays` gave."""
-    words = tuple(json.loads(stored["words"].tobytes()))
-    window = (len(stored) - 1) // (len(_PARTS) * len(_FIELDS))
+    words = words_of(stored["words"])
+    window, rest = divmod(len(stored) - 1, len(_PARTS) * len(_FIELDS))
+    if rest or not window:
+        raise ValueError(f"{len(stored)} arrays")
 
     def pairs(part: str, d: int) -> csr_array:
-        fields = tuple(stored[f"{part}_{d}_{field}"] for field in _FIELDS)
-        return csr_array(fields, shape=(len(words), len(words)))
+        return csr_of(*(stored[f"{part}_{d}_{field}"] for field in _FIELDS), size=len(words))
 
     return Counts(words, *(tuple(pairs(p, d) for d in range(1, window + 1)) for p in _PARTS))

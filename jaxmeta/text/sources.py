@@ -24,7 +24,7 @@ from jaxmeta.noise import usvt_rank
 from jaxmeta.progress import Progress, silent
 from jaxmeta.spectral import Spectrum, embed
 from jaxmeta.text._steps import Counting, Steps, contents, vocabulary_of
-from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary
+from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary, paths_of
 from jaxmeta.text.counting import contiguous_halves, random_blocks
 from jaxmeta.weightings import Observed
 
@@ -102,7 +102,8 @@ def build_sources(
     the exponent of the embedding, `rule` one of `RULES` for its dimensionality, and `tolerance`
     that of `leading_eigenpairs`. In the folder `cache` each step is kept under the settings that it
     depends on; a changed setting repeats only what follows from it. Files are told apart by what
-    they hold.
+    they hold, halves of random blocks by names of files too, and functions by their code and what
+    is bound to them.
 
     Cost: reading each corpus twice, and for each source the cost of `leading_eigenpairs`.
     """
@@ -137,7 +138,9 @@ def build_sources(
         places = _places(own[key], shared, unknown)
         split = contiguous_halves(places) if contiguous else random_blocks(seed)
         options = {"window": window, "unknown": unknown, "split": split, "progress": say}
-        halves = {"split": "contiguous" if contiguous else seed}
+        halves: dict[str, Any] = {"split": "contiguous"}
+        if not contiguous:  # coins depend on the names of files
+            halves = {"split": seed, "names": [path.name for path in paths_of(corpus.path)]}
         counting = Counting(store, settings, halves, corpus, shared, options)
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
             steps = Steps(counting, recipe.name, recipe.signal, weights, tolerance, say)

@@ -14,7 +14,6 @@ import secrets
 import stat
 import sys
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,7 +24,6 @@ import numpy as np
 from jaxmeta._checks import fail
 
 __all__ = [
-    "DAMAGED_ARCHIVE",
     "Cache",
     "Unpacked",
     "digest",
@@ -36,8 +34,6 @@ __all__ = [
     "write_whole",
 ]
 
-DAMAGED_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, KeyError)
-"""What reading a truncated, damaged or foreign .npz file may raise."""
 # Elsewhere what killed writers leave stays.
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 SUM = "sha256"  # the name of the digest of a cache entry
@@ -68,7 +64,11 @@ def write_whole(path: str | Path) -> Iterator[Path]:
         part.parent.mkdir(parents=True, exist_ok=True)
         _clear(part.parent)
         with _held(part, 0o666 if before is None else 0o600):
+            os.utime(part, (0, 0))
             yield part
+            if part.stat().st_mtime == 0:
+                do = "write to the name that is given, as it is"
+                fail(str(path), "nothing", "something to be written", do, OSError)
             on_disk(part)
             if before is not None:
                 with suppress(OSError, AttributeError):  # only root may give files away

@@ -67,6 +67,21 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path):
     assert only(tmp_path, "table.csv")
 
 
+def test_nothing_written_replaces_nothing(tmp_path):
+    """As np.savez does, which writes to another name unless it ends in .npz."""
+    path = tmp_path / "table"
+    path.write_text("good")
+    with (
+        pytest.raises(OSError, match=r"table: got nothing, expected something to be written"),
+        _files.write_whole(path) as part,
+    ):
+        np.savez(part, x=np.eye(2))
+    assert path.read_text() == "good"
+    with _files.write_whole(path) as part:
+        part.write_text("")
+    assert path.read_text() == ""
+
+
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "table.csv"

@@ -26,6 +26,7 @@ from jaxmeta.equalise import equalise
 from jaxmeta.nested import NestedNoise, nested_noise
 from jaxmeta.noise import noise_std
 from jaxmeta.progress import Progress
+from jaxmeta.text._identity import identity
 from jaxmeta.text.corpus import Corpus, Vocabulary, build_vocabulary, paths_of
 from jaxmeta.text.counting import Counts, count_windows, from_arrays, symmetric_window, to_arrays
 
@@ -42,19 +43,6 @@ def contents(corpus: Corpus) -> str:
     files = [_files.digest(path) for path in paths_of(corpus.path)]
     how = [identity(corpus.tokenise), corpus.lines_are_documents, corpus.encoding]
     return hashlib.sha256(json.dumps([VERSION, files, how]).encode()).hexdigest()
-
-
-def identity(function: Callable[..., Any]) -> str:
-    """Name a function so that it is known again in another run."""
-    if isinstance(function, functools.partial):
-        given = [repr(x) for x in function.args]
-        given += [f"{name}={x!r}" for name, x in sorted(function.keywords.items())]
-        return f"{identity(function.func)}({', '.join(given)})"
-    name = f"{function.__module__}.{function.__qualname__}"
-    if "<" in name:
-        do = "define it at the top of a module, or pass cache=None"
-        _checks.fail("cache", name, "functions that have a name of their own", do)
-    return name
 
 
 def vocabulary_of(

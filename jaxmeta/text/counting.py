@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from jaxmeta import _checks, _files
 from jaxmeta._checks import fail
 from jaxmeta.progress import Progress
+from jaxmeta.text._stored import csr_of, words_of
 from jaxmeta.text.corpus import NO_WORD, Corpus, Vocabulary, read_tokens
 
 __all__ = [
@@ -348,13 +349,13 @@ def save_counts(path: str | Path, counts: Counts) -> None:
 
 def load_counts(path: str | Path) -> Counts:
     """Read counts that `save_counts` has written."""
-    with Path(path).open("rb") as file:
-        try:
-            with np.load(file) as stored:
-                return from_arrays(stored)
-        except (AttributeError, TypeError, *_files.DAMAGED_ARCHIVE) as error:
-            got = f"a file that is damaged or no counts ({error})"
-            fail(str(path), got, "one that save_counts wrote", "count again")
+    got, expected = "a file that is damaged or no counts", "one that save_counts wrote"
+    with (
+        Path(path).open("rb") as file,
+        _files.intact(Path(path), got, expected, "count again"),
+        np.load(file) as stored,
+    ):
+        return from_arrays(stored)
 
 
 _FIELDS = ("data", "indices", "indptr")
@@ -372,12 +373,14 @@ def to_arrays(counts: Counts) -> dict[str, np.ndarray]:
 
 def from_arrays(stored: Mapping[str, np.ndarray]) -> Counts:
     """Make counts of what `to_arrays` gave."""
-    words, window = tuple(json.loads(stored["words"].tobytes())), int(stored["window"])
-    nodes = (len(stored) - 2) // (window * len(_FIELDS))
+    words, window = words_of(stored["words"]), int(stored["window"])
+    nodes, rest = divmod(len(stored) - 2, max(window, 1) * len(_FIELDS))
+    # Of p parts, a power of two, there are 2p - 1 nodes.
+    if rest or window < 1 or nodes < 1 or nodes & (nodes + 1):
+        raise ValueError(f"{len(stored)} arrays")
 
     def pairs(node: int, d: int) -> csr_array:
-        fields = tuple(stored[f"{node}_{d}_{field}"] for field in _FIELDS)
-        return csr_array(fields, shape=(len(words), len(words)))
+        return csr_of(*(stored[f"{node}_{d}_{field}"] for field in _FIELDS), size=len(words))
 
     by_node = (tuple(pairs(node, d) for d in range(1, window + 1)) for node in range(nodes))
     return Counts(words, tuple(by_node))

@@ -29,7 +29,7 @@ from jaxmeta.pip import strengths_against
 from jaxmeta.progress import Progress, silent
 from jaxmeta.spectral import Spectrum, embed
 from jaxmeta.text._steps import Counting, Steps, contents, vocabulary_of
-from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary
+from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary, paths_of
 from jaxmeta.text.counting import contiguous_parts, random_blocks
 from jaxmeta.weightings import Observed
 
@@ -137,7 +137,9 @@ def build_sources(
     noise is that of random blocks by `seed`, as the paper has it, or of `contiguous` parts, as its
     released code has it. `alpha` is the exponent of the embedding, and `tolerance` that of
     `leading_eigenpairs`. In the folder `cache` each step is kept under the settings that it depends
-    on; a changed setting repeats only what follows from it. Files are told apart by what they hold.
+    on; a changed setting repeats only what follows from it. Files are told apart by what they hold,
+    parts of random blocks by names of files too, and functions by their code and what is bound to
+    them.
 
     `rule` says how many dimensions are kept. It is one of `RULES`, which have one sigma, from
     halves of the corpus; or "equalised", which takes the noise from halves, quarters and eighths
@@ -185,7 +187,9 @@ def build_sources(
         places = _places(own[key], shared, unknown)
         split = contiguous_parts(places, PARTS) if contiguous else random_blocks(seed, parts=PARTS)
         options = {"window": window, "unknown": unknown, "split": split, "progress": say}
-        parts = {"split": "contiguous" if contiguous else seed}
+        parts: dict[str, Any] = {"split": "contiguous"}
+        if not contiguous:  # coins depend on the names of files
+            parts = {"split": seed, "names": [path.name for path in paths_of(corpus.path)]}
         counting = Counting(store, settings, parts, corpus, shared, options)
         for recipe in (r for r, k in zip(recipes, keys, strict=True) if k == key):
             how = weights, tolerance, say, recipe.window

@@ -429,6 +429,42 @@ def test_what_is_no_counts_is_not_loaded(tmp_path, file, counted):
         load_counts(tmp_path / "absent.npz")
 
 
+@pytest.mark.parametrize(
+    ("end", "value"),
+    [
+        ("_indices", np.array([10**6], np.int32)),
+        ("_indices", np.array([-5], np.int32)),
+        ("_indptr", np.array([2**30], np.int32)),
+        ("_indptr", np.array([-1], np.int32)),
+        ("_data", np.array([-1])),
+        ("_data", np.array([0.5])),
+        ("_data", np.array([[1]])),
+        ("_indptr", None),
+        ("words", np.frombuffer(b'"abcdef"', np.uint8)),
+        ("words", np.frombuffer(b"[1, 2]", np.uint8)),
+        ("words", np.frombuffer(b"[" * 100_000, np.uint8)),
+        ("words", None),
+    ],
+)
+def test_crafted_counts_are_refused(tmp_path, counted, end, value):
+    """SciPy would read and write wherever indices say."""
+    _, counts = counted
+    path = tmp_path / "counts.npz"
+    save_counts(path, counts)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    name = next(name for name in arrays if name.endswith(end))
+    if value is None:
+        del arrays[name]
+    elif value.dtype == np.uint8 or value.ndim > 1 or value.dtype.kind == "f":
+        arrays[name] = value
+    else:
+        arrays[name][len(arrays[name]) // 2] = value[0]
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=r"counts\.npz: got .*save_counts wrote; count again"):
+        load_counts(path)
+
+
 def test_wrong_settings_of_counts(rejected, file):
     corpus, vocabulary = Corpus(file("a b b a")), given_vocabulary(["a", "b"])
     rejected("window: got 0, expected at least 1", count_windows, corpus, vocabulary, window=0)

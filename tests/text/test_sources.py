@@ -367,6 +367,27 @@ def test_eigenpairs_are_computed_only_if_more_are_needed(corpora, tmp_path, step
     assert again == [True, False, True, False]
 
 
+class Shifted:
+    """A signal with a state."""
+
+    def __init__(self, by):
+        self.by = by
+
+    def signal(self, counts):
+        found = log_count(counts)
+        found.data = found.data * self.by
+        return found
+
+
+def test_signals_of_one_name_are_told_apart_by_their_state(corpora, tmp_path):
+    given = [Recipe(f"by {by}", corpora[0], Shifted(by).signal) for by in (1.0, 5.0)]
+    settings = {"size": SIZE - 5, "window": 3, "rule": "spiked"}
+    plain = build_sources(given, **settings)
+    for _ in range(2):
+        same(build_sources(given, cache=tmp_path, **settings), plain)
+    assert plain[1].sigma > 4 * plain[0].sigma
+
+
 def test_files_are_known_by_what_they_hold(corpora, tmp_path, monkeypatch):
     calls = Calls(monkeypatch)
     copy = tmp_path / "other name.txt"
@@ -375,7 +396,17 @@ def test_files_are_known_by_what_they_hold(corpora, tmp_path, monkeypatch):
     first = build_sources(recipes(corpora)[:1], **settings)
     calls.taken()
     moved = Recipe("GloVe", Corpus(copy, lines_are_documents=True), log_count)
-    same(build_sources([moved], **settings), first)
+    (found,) = build_sources([moved], **settings)
+    # Coins of the split depend on the name, and nothing else does.
+    assert calls.taken() == (0, 1, 1, 0, 0)
+    same([found], build_sources([moved], size=SIZE - 5))
+    assert found.sigma != first[0].sigma
+    elsewhere = tmp_path / "deep" / corpora[0].path.name
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(copy.read_bytes())
+    calls.taken()
+    again = Recipe("GloVe", Corpus(elsewhere, lines_are_documents=True), log_count)
+    same(build_sources([again], **settings), first)
     assert calls.taken() == (0, 0, 0, 0, 0)
     copy.write_text(copy.read_text() + "ba " * 50)
     build_sources([moved], **settings)

@@ -69,13 +69,13 @@ def chain(layout: Any, x: Any) -> tuple[jax.Array, jax.Array]:
     n, sizes, d = layout
     u = jnp.linalg.qr(x["frame"])[0]
     alpha = jnp.abs(x["alpha"])
-    ideal = jnp.sort(jnp.abs(x["values"]) * x["there"])[::-1]
+    ideal = jnp.sort(jnp.abs(x["values"] * x["there"]))[::-1]
     spectra, weights, meta, start = [], [], jnp.zeros((n, n)), 0
     for size, source in zip(sizes, x["sources"], strict=True):
         own, first = u[:, start : start + size], u[:, :size]
         blend = source["blend"]
         frame = jnp.linalg.qr(blend[0] * own + blend[1] * first + blend[2] * source["frame"])[0]
-        values = jnp.sort(jnp.abs(source["values"]) * source["there"])[::-1]
+        values = jnp.sort(jnp.abs(source["values"] * source["there"]))[::-1]
         spectra.append(Spectrum(frame, values))
         weights.append(source["c"])
         meta += (frame * (source["c"] ** 2 * power(values, 2 * alpha))) @ frame.T

@@ -27,7 +27,15 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Numbers, Scalar
-from jaxmeta.linalg import axis_lengths, fix_signs, matmul, right_axes, safe_ratio, safe_sqrt
+from jaxmeta.linalg import (
+    axis_lengths,
+    common_unit,
+    fix_signs,
+    matmul,
+    right_axes,
+    safe_ratio,
+    safe_sqrt,
+)
 from jaxmeta.noise import debias, spiked_overlap
 from jaxmeta.shrinkage import rie_strengths
 from jaxmeta.spectral import Spectrum, check_spectrum, power
@@ -61,8 +69,7 @@ class Uses(NamedTuple):
     single: Float[Array, ""]
     """The best source alone, with `shrinkage_weights`."""
     shares: Float[Array, " N"]
-    """Those of `sharing`. All 0: sources have nothing in common, and none can be told from others,
-    so that no use is any better than nothing."""
+    """Those of `sharing`. All 0: sources have nothing in common, and no use is better than none."""
     kept: Bool[Array, " N"]
     """Which sources to average, or to concatenate."""
     source: Int[Array, ""]
@@ -127,9 +134,10 @@ def _relative(sizes: Float[Array, "N ..."]) -> Float[Array, "N ..."]:
 
 def _precision(noise: Float[Array, " N"]) -> tuple[Float[Array, " N"], Float[Array, ""]]:
     """Weights by precision, with sum 1, and the sigma of the average."""
-    weights = _relative(noise) ** 2
+    size = common_unit(noise)
+    weights = _relative(noise / size) ** 2
     total = jnp.sum(weights)
-    return weights / total, jnp.min(noise) / jnp.sqrt(total)
+    return weights / total, size * (jnp.min(noise / size) / jnp.sqrt(total))
 
 
 def _check(sources: Any, *, sigmas: Any, alpha: Any = 0.5, **given: Any) -> None:
@@ -156,12 +164,10 @@ def _check(sources: Any, *, sigmas: Any, alpha: Any = 0.5, **given: Any) -> None
 
 
 class _Views(NamedTuple):
-    """What the model says of sources; an axis of these and one of directions."""
+    """What the model says of sources: p, and 1 - p that does not cancel where noise is small."""
 
     overlaps: Array
-    """p."""
     rest: Array
-    """1 - p, which does not cancel where there is hardly any noise."""
 
     def add(self) -> tuple[Array, Array, Array]:
         """The least rest, of how many times each is that, and S times the least."""
@@ -173,6 +179,14 @@ def _values(sources: Sequence[Spectrum]) -> Float[Array, "N k"]:
     """Zeros stand for what some sources do not have."""
     most = max(s.values.shape[0] for s in sources)
     return jnp.stack([jnp.pad(s.values, (0, most - s.values.shape[0])) for s in sources])
+
+
+def _in_unit(sources: Sequence[Spectrum], sigmas: Numbers) -> tuple[Array, Array, Array]:
+    """Values and noise in a unit in which no square overflows or vanishes, and the unit."""
+    values = _values(sources)
+    noise = _stacked(sigmas, values.dtype)
+    size = common_unit(values, noise)
+    return values / size, noise / size, size
 
 
 def _side_by_side(sources: Sequence[Spectrum], scales: Float[Array, "N k"]) -> Float[Array, "n K"]:
@@ -215,7 +229,7 @@ def sharing(sources: Sequence[Spectrum], *, sigmas: Numbers) -> Float[Array, " N
     sources that share nothing with one another are not told apart. Cost: $O(nK^2)$.
     """
     n, dtype, count = *sources[0].vectors.shape[:1], sources[0].vectors.dtype, len(sources)
-    values, noise = _values(sources), _stacked(sigmas, dtype)
+    values, noise, _ = _in_unit(sources, sigmas)
     # The largest values of noise alone scatter about its edge by some n^(-2/3).
     edge = (2 + 4 * n ** (-2 / 3)) * n**0.5 * noise[:, None]
     values = jnp.where(values <= edge, 0, values)
@@ -273,9 +287,10 @@ def stack_spectra(
     share one ideal. Axes of equal values are not unique. Cost: $O(nK^2)$. Reference: `baharav25`.
     """
     n, dtype = sources[0].vectors.shape[0], sources[0].vectors.dtype
-    noise, alpha = _stacked(sigmas, dtype), jnp.asarray(alpha, dtype)
+    values, noise, size = _in_unit(sources, sigmas)
+    alpha = jnp.asarray(alpha, dtype)
     shares = jnp.ones(len(sources), dtype) if shares is None else shares
-    debiased = _each(debias, _values(sources), noise, n)
+    debiased = _each(debias, values, noise, n)
     ideal = _ideal(debiased, noise, shares, n)
     views = _views(ideal, debiased, noise, shares, n)
     least, share, both = views.add()
@@ -295,7 +310,7 @@ def stack_spectra(
     others, _ = jnp.linalg.qr(lax.stop_gradient(image))
     vectors = jnp.where(short[None, :], others, image / jnp.where(short, 1, lengths)[None, :])
     exponent = jnp.where(alpha == 0, jnp.nan, 1 / (2 * alpha))
-    return Spectrum(fix_signs(vectors), power(strengths, exponent))
+    return Spectrum(fix_signs(vectors), size * power(strengths, exponent))
 
 
 @checked(_check)
@@ -317,8 +332,7 @@ def best_use(
     the sharpest source, at a cost that is known from pure noise. Losses are within some per cent of
     the truth while there are few directions beside $n$; sources that share *dense* spectra in part
     are beyond the model. Where averages are no choice, for want of signals, take the smallest of
-    the others. No derivatives: this is to decide by. Cost: $O(nK^2)$, and $O(n^2)$ with
-    eigenvalues.
+    the others. No derivatives: this is to decide by. Cost: $O(nK^2)$; $O(n^2)$ with eigenvalues.
     """
     n, dtype, count = sources[0].vectors.shape[0], sources[0].vectors.dtype, len(sources)
     noise, alpha = _stacked(sigmas, dtype), jnp.asarray(alpha, dtype)
@@ -337,7 +351,7 @@ def best_use(
         lengths = jnp.maximum(lengths, 0)
         cosine = safe_ratio(matmul(axes.T, roots * cosines) ** 2, lengths)
         lifted = lengths[:, None] * ideal[None, :]
-        overlaps = jax.vmap(lambda x: spiked_overlap(x, sigma=sigma, n=n))(lifted)
+        overlaps = _each(spiked_overlap, lifted, jnp.full(count, sigma), n)
         given = power(lifted, 2 * alpha) * overlaps
         held = strength[None, :] * cosine[:, None] * overlaps
         return total + jnp.sum(given * (given - 2 * held))
@@ -377,13 +391,10 @@ def best_use(
         # Energies are sums of squares of Gaussians: two standard errors of them are no energy.
         error = safe_sqrt(8 * energy * sigma**2 + 4 * variances[sharpest] ** 2)
         sure = jnp.where(sigma == 0, 0, jnp.maximum(inside - 2 * error, 0))
-        lead = 2 * jnp.mean(shares, where=kept) - 1
-        gain = lead * safe_ratio(sure * gain, left)
+        gain = (2 * jnp.mean(shares, where=kept) - 1) * safe_ratio(sure * gain, left)
         _, sigma = _precision(jnp.where(kept, noise, jnp.inf))
         squares = squares + inside
         squares = squares.at[1].set(squares[0] - gain + _COST * n * sigma**2)
-        half = alpha == 0.5
-        squares = jnp.where(half, squares, (squares - inside).at[1].set(jnp.inf))
+        squares = jnp.where(alpha == 0.5, squares, (squares - inside).at[1].set(jnp.inf))
     average, rotation, stack, aligned, single = safe_sqrt(squares)
-    source = jnp.argmin(singles)
-    return Uses(average, rotation, stack, aligned, single, shares, kept, source)
+    return Uses(average, rotation, stack, aligned, single, shares, kept, jnp.argmin(singles))

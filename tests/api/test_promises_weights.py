@@ -204,6 +204,7 @@ TABLE = {
             "no noise": lambda rng: (tuple(rng.normal(size=(2, 4, 3))), (0.0, 0.0)),
         },
         totals=lambda out: [jnp.sum(out.signal)],
+        scaling=((1, 1), (1, 1)),
     ),
     "sharing": Row(
         lambda sources, sigmas: jaxmeta.several.sharing(sources, sigmas=sigmas),
@@ -214,6 +215,7 @@ TABLE = {
             "copies": lambda rng: ((near_views(rng)[0],) * 2, (0.25, 0.25)),
         },
         totals=lambda out: [jnp.sum(out)],
+        scaling=((((0, 1), (0, 1)), 1), 0),
     ),
     "stack_spectra": Row(
         lambda sources, sigmas, alpha, shares: inner_products(
@@ -235,6 +237,7 @@ TABLE = {
             "nothing shared": lambda rng: (near_views(rng), (0.25, 0.25), 0.5, np.zeros(2)),
         },
         totals=lambda out: [jnp.sum(out)],
+        scaling=((((0, 1), (0, 1)), 1, None, 0), 1),
         terms=256,  # two decompositions
     ),
     "sum_to_one": Row(

@@ -83,7 +83,7 @@ def test_sources_are_the_steps_written_out(corpora, built):
 def test_a_window_that_is_not_symmetric(corpora, monkeypatch, iterative):
     """Against a dense SVD: values, left directions, noise and k, of the released window."""
     if iterative:
-        monkeypatch.setattr(jaxmeta.eigen, "iterates", lambda n, rank: rank < n)
+        monkeypatch.setattr(jaxmeta.eigen, "iterates", lambda n, rank, _: rank < n)
         monkeypatch.setattr(jaxmeta.eigen, "DENSE", 4)
         monkeypatch.setattr(jaxmeta.eigen, "BLOCK", 2)
     window, corpus = jaxmeta.released.released_window, corpora[0]

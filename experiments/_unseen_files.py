@@ -168,6 +168,7 @@ def _counted(config: Config) -> dict[str, Vectors]:
         [Recipe(name, _corpus(name.split()[0]), signal) for name, signal in COUNTED.items()],
         size=config.counted,
         min_count=config.min_count,
+        rule="paper",
         tolerance=1e-2,
         cache=_record.ROOT / "results" / "cache",
     )

@@ -124,7 +124,7 @@ def build_sources(
     contiguous: bool = False,
     seed: int = 0,
     alpha: float = 0.5,
-    rule: str = "paper",
+    rule: str = EQUALISED,
     tolerance: float = 1e-3,
     cache: str | Path | None = None,
     progress: Progress | None = None,
@@ -161,7 +161,7 @@ def build_sources(
     for j, recipe in enumerate(recipes):
         if recipe.window is not None and (rule in SYMMETRIC or weights is not None):
             got = f'rule="{rule}"' if rule in SYMMETRIC else "weights"
-            do = "choose another rule" if rule in SYMMETRIC else "leave weights out"
+            do = 'choose rule="paper" or "spiked"' if rule in SYMMETRIC else "leave weights out"
             expected = "none that are for a symmetric window alone"
             _checks.fail(f"recipes[{j}].window", f"a window and {got}", expected, do)
     # These would be noticed as well without a check, but after minutes.

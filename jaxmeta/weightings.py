@@ -187,7 +187,7 @@ WEIGHTINGS: dict[str, Weighting] = {
         partial(_strong, _rie), "from the whole spectrum, at alpha ½", "eigenvalues"),
     "ideal strengths": Weighting(
         partial(_strong, _ideal), "from the whole spectrum, at any alpha", "eigenvalues"),
-    "aligned": Weighting(_aligned, "the best weights if sources share one ideal", "sigma"),
-    "exact": Weighting(_exact, "the best weights of all, where the ideal is known", "ideal"),
+    "aligned": Weighting(_aligned, "the best concatenation if sources share one ideal", "sigma"),
+    "exact": Weighting(_exact, "the best concatenation, where the ideal is known", "ideal"),
 }  # fmt: skip
 """Name to weighting."""

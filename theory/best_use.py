@@ -5,8 +5,8 @@ sources are best used for. The paper compares it with averages of *embeddings*, 
 For sources that are noisy views of *one* signal it is not: of $\lambda^{4\alpha}$, the squared PIP
 norm of a direction, the best concatenation keeps $T/(1 + T)$ with $T = \sum_jo_j^2/(1 - o_j^2)$;
 the stack, decomposed again and shrunk, $(S/(1 + S))^2$ with $S = \sum_jo_j/(1 - o_j)$; the average
-of the *signals* $(1 - 1/\sum_jx_j)^2$ with $x_j = \lambda^2/\tau_j^2 = 1/(1 - o_j)$. Each is at least
-the one before, and for one source they are the same.
+of the *signals* $(1 - 1/\sum_jx_j)^2$ with $x_j = \lambda^2/\tau_j^2 = 1/(1 - o_j)$. Each is at
+least the one before, and for one source they are the same.
 
 Proof. Views of a direction are $v_j = \sqrt{o_j}\,u + \sqrt{1 - o_j}\,r_j$ with orthonormal $r_j$
 (`aligned_weights.py`, which has $T$ too). Of all $a$ the combination $\sum_ja_jv_j$ nearest to $u$

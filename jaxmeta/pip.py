@@ -70,6 +70,7 @@ def pip_curve(ideal: Spectrum, noisy: Spectrum, *, alpha: Scalar) -> Float[Array
     """
     check_spectrum("ideal", ideal)
     check_spectrum("noisy", noisy)
+    _checks.same_rows(**{"ideal.vectors": ideal.vectors, "noisy.vectors": noisy.vectors})
     _checks.scalar("alpha", alpha)
     strength, b = power(ideal.values, 2 * alpha), power(noisy.values, 2 * alpha)
     unit = common_unit(strength, b)

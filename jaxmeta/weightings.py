@@ -195,7 +195,7 @@ WEIGHTINGS: dict[str, Weighting] = {
         partial(_strong, _ideal), "from the whole spectrum, at any alpha", "eigenvalues"),
     "estimated ideal": Weighting(
         _estimated, "from an estimate of the ideal, as by equalised noise", "strengths"),
-    "aligned": Weighting(_aligned, "the best weights if sources share one ideal", "sigma"),
-    "exact": Weighting(_exact, "the best weights of all, where the ideal is known", "ideal"),
+    "aligned": Weighting(_aligned, "the best concatenation if sources share one ideal", "sigma"),
+    "exact": Weighting(_exact, "the best concatenation, where the ideal is known", "ideal"),
 }  # fmt: skip
 """Name to weighting."""

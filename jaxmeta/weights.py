@@ -4,7 +4,8 @@ Weights match the spectrum of each source to that of the ideal, with one for eac
 for each source (SW). What the ideal is, the paper leaves open: pass *one* spectrum, of which source
 $j$ is set against block $j$ as in Theorem 1, or a *tuple*, one for each source. Where directions
 are off the best weights are smaller: `strength_weights`, `shrinkage_weights` and `aligned_weights`
-know that, and need no ideal.
+know that, and need no ideal. What sources of one ideal are best used for is another question: see
+`jaxmeta.several`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -151,13 +152,13 @@ def _check_aligned(source_values: Any, *, sigmas: Any, n: int, alpha: Any) -> No
 def aligned_weights(
     source_values: Spectra, *, sigmas: Numbers, n: int, alpha: Scalar
 ) -> tuple[Float[Array, " _"], ...]:
-    r"""The best weights of sources that see one ideal through noise of their own (spiked model).
+    r"""The weights of the best concatenation of sources that see one ideal (spiked model).
 
-    Dimension $i$ of every source stands for direction $i$ of the ideal. With $\mu_j$ its values,
-    $o_j = 1 - \tau_j^2/\lambda^2$ its overlaps and $\lambda$ the mean of the debiased values,
-    weighted by precision, the loss is $q^\top Gq - 2h^\top q$ up to a constant, where in units of
-    $\mu_j^{2\alpha}$ $G$ is a diagonal plus $oo^\top$ and $h = \lambda^{2\alpha}o$. So for any
-    number of sources, and never negative,
+    Each sees it through noise of its own. Dimension $i$ of every source stands for direction $i$ of
+    the ideal. With $\mu_j$ its values, $o_j = 1 - \tau_j^2/\lambda^2$ its overlaps and $\lambda$ the
+    mean of the debiased values, weighted by precision, the loss is $q^\top Gq - 2h^\top q$ up to a
+    constant, where in units of $\mu_j^{2\alpha}$ $G$ is a diagonal plus $oo^\top$ and $h =
+    \lambda^{2\alpha}o$. So for any number of sources, and never negative,
 
     $$q_j\mu_j^{2\alpha} = \lambda^{2\alpha}\,\frac{o_j/(1 - o_j^2)}{1 + T}, \qquad
       T = \sum_l \frac{o_l^2}{1 - o_l^2}.$$

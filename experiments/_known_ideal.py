@@ -12,6 +12,8 @@ from experiments import _record
 
 ESTIMATES = ("observed", "usvt", "debiased")
 BEST = "best k"
+ORACLE = "best weights"
+DENOISED = "equalised, denoised"
 WEIGHTED = "ideal, weighted"
 INFORMED = "ideal, true sigma"
 
@@ -20,7 +22,8 @@ NOISE = {
     "noise": ("true", "black", "-"),
     "random": ("its random part", _record.SKY, "-"),
     "systematic": ("its systematic part", _record.ORANGE, ".-"),
-    "sigma": ("estimated", _record.BLUE, "o"),
+    "sigma": ("estimated, halves", _record.BLUE, "o"),
+    "nested": ("estimated, nested parts", _record.VERMILION, "v"),
 }
 SPECTRUM = {
     "usvt": ("USVT", _record.VERMILION, "v-"),
@@ -34,6 +37,9 @@ LOSSES = {
     "ideal": ("ideal strengths", _record.SKY, "D-"),
     WEIGHTED: ("ideal strengths, weighted", _record.PURPLE, "s-"),
     INFORMED: (r"ideal strengths, true $\sigma$", _record.ORANGE, "--"),
+    "equalised": ("equalised noise", _record.BLUE, "o-"),
+    DENOISED: ("estimated ideal", _record.BLUE, "s--"),
+    ORACLE: ("the best weights", "black", ":"),
 }
 PANELS = {
     "noise of an entry": NOISE,
@@ -41,8 +47,9 @@ PANELS = {
     "relative PIP loss": LOSSES,
 }
 FORMATS = {
-    "tokens": "", "unseen": ".1%", "sigma": ".4f", "noise": ".4f", "random": ".4f",
-    "systematic": ".4f", "ratio": ".2f", "edge": ".2f", "rank": ".1f", "ideal_rank": ".1f",
+    "tokens": "", "unseen": ".1%", "sigma": ".4f", "nested": ".4f", "error": ".4f",
+    "growth": ".2f", "noise": ".4f", "random": ".4f", "systematic": ".4f", "ratio": ".2f",
+    "nested_ratio": ".2f", "edge": ".2f", "rank": ".1f", "ideal_rank": ".1f",
     "observed": ".3f", "usvt": ".3f", "debiased": ".3f",
 }  # fmt: skip
 """Of the fields of a row."""
@@ -75,7 +82,7 @@ def print_exponents(rows: Sequence[Any], losses: Sequence[Any]) -> None:
     print("\nFitted exponents: falls as tokens^x, over all sizes (over the larger half of them)")
     curves: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        for name in ("sigma", "noise", *ESTIMATES):
+        for name in ("sigma", "nested", "noise", *ESTIMATES):
             curves[name][row.signal].append(getattr(row, name))
     for x in losses:
         curves[f"loss, {x.rule}"][x.signal].append(x.loss)
@@ -112,9 +119,9 @@ def plot(settings: str, rows: Sequence[dict], losses: Sequence[dict], path: Path
                         else [row[name] for row in own]
                     )
                     y = np.where(y > 0, y, np.nan)  # what is not told from 0 has no logarithm
-                    size = 10 if style in ("*-", "o") else 6
+                    size = 10 if style in ("*-", "o", "v") else 6
                     # A ring shows the line that it should lie on.
-                    ring = {"mfc": "none", "mew": 1.8} if style == "o" else {}
+                    ring = {"mfc": "none", "mew": 1.8} if style in ("o", "v") else {}
                     axes.plot(tokens, y, style, color=colour, ms=size, lw=1.8, label=label, **ring)
                 slope = axes.lines[0].get_ydata()[-1] * (tokens / tokens[-1]) ** -0.5
                 axes.plot(tokens, slope, "--", color=_record.GREY, label=r"$\sim$ tokens$^{-1/2}$")

@@ -54,7 +54,16 @@ import numpy as np
 
 import jaxmeta
 from experiments import _known_ideal, _record
-from experiments._known_ideal import BEST, ESTIMATES, INFORMED, WEIGHTED
+from experiments._known_ideal import (
+    BEST,
+    DENOISED,
+    ESTIMATES,
+    INFORMED,
+    ORACLE,
+    WEIGHTED,
+)
+from jaxmeta.nested import NestedNoise
+from jaxmeta.pip import strengths_against
 
 ALPHA = 0.5
 
@@ -65,7 +74,7 @@ SIGNALS: dict[str, Callable[..., Any]] = {
     "pmi": partial(jaxmeta.shifted_pmi, shift=1.0),
     "log_count": jaxmeta.log_count,
 }
-RULES = ("paper", "spiked", "ideal")
+RULES = ("paper", "spiked", "ideal", "equalised")
 
 
 @dataclass(frozen=True)
@@ -77,7 +86,7 @@ class Config:
     """Of the model's vectors; so many leading values are compared."""
     strength: float = 0.4
     model_seed: int = 0
-    tokens: tuple[int, ...] = tuple(200_000 * 2**i for i in range(7))
+    tokens: tuple[int, ...] = tuple(25_000 * 2**i for i in range(9))
     document: int = 400
     """Words of a document. Blocks of `random_blocks` cut through some, as in real text."""
     window: int = 2
@@ -101,7 +110,13 @@ class Row:
     unseen: float
     """Share of pairs that were never seen."""
     sigma: float
-    """As `build_sources` estimates it, mean."""
+    """As `build_sources` estimates it from halves, mean."""
+    nested: float
+    """As its rule "equalised" does, from halves, quarters and eighths."""
+    error: float
+    """The standard error that `nested` is given with, root mean square."""
+    growth: float
+    """Variance of the whole over that of a half, as extrapolated, mean."""
     noise: float
     """Root mean square of observed minus ideal entries."""
     random: float
@@ -110,6 +125,8 @@ class Row:
     what they share. From unbiased estimates of the squares; 0 where that is negative."""
     ratio: float
     """sigma / noise."""
+    nested_ratio: float
+    """nested / noise."""
     edge: float
     """Largest eigenvalue of the random part, over 2 sigma sqrt n: about 1 if all entries had the
     same variance sigma²."""
@@ -146,6 +163,7 @@ class Measured:
 
     difference: np.ndarray
     sigma: float
+    noise: NestedNoise
     rank: int
     ideal_rank: int
     errors: dict[str, float]
@@ -233,14 +251,20 @@ def measure(
 
     losses = {}
     for rule, source in sources.items():
-        losses[rule] = source.k, float(losses_at(_spectrum(source, words))[source.k - 1])
+        at = losses_at(_in_order(source, source.spectrum, words))
+        losses[rule] = source.k, float(at[source.k - 1])
+    equalised = sources["equalised"]
+    assert equalised.ideal is not None  # by that rule
+    assert equalised.noise is not None
+    every = losses_at(_in_order(equalised, equalised.ideal, words))[-1]
+    losses[DENOISED] = equalised.denoised.shape[1], float(every)
 
     source = sources["ideal"]
     eigenvalues, values = jnp.asarray(source.eigenvalues), jnp.abs(jnp.asarray(source.eigenvalues))
     strengths = partial(jaxmeta.ideal_strengths, eigenvalues, alpha=ALPHA, size=config.candidates)
     own = strengths(sigma=source.sigma).values
     weights = jaxmeta.strength_weights(values, own, alpha=ALPHA)
-    spectrum = _spectrum(source, words)
+    spectrum = _in_order(source, source.spectrum, words)
     # Weights of dimensions are weights of values, to the power of alpha.
     weighted = spectrum._replace(values=spectrum.values * weights ** (1 / ALPHA))
     losses[WEIGHTED] = source.k, float(losses_at(weighted)[source.k - 1])
@@ -251,6 +275,9 @@ def measure(
     curve = losses_at(noisy)
     losses[INFORMED] = k, float(curve[k - 1])
     losses[BEST] = 1 + int(np.argmin(curve)), float(np.min(curve))
+    strongest = np.asarray(strengths_against(clean, noisy.vectors, alpha=ALPHA))
+    # Squares of values as large as the strengths change the squared loss by this, the least.
+    losses[ORACLE] = n, float(np.sqrt(max(norm**2 - np.sum(strongest**2), 0))) / norm
 
     estimates = {
         "observed": values,
@@ -260,6 +287,7 @@ def measure(
     return Measured(
         difference=difference,
         sigma=source.sigma,
+        noise=equalised.noise,
         rank=source.rank,
         ideal_rank=int(jaxmeta.noise.usvt_rank(clean.values, sigma=source.sigma, n=n)),
         errors={
@@ -270,18 +298,20 @@ def measure(
     )
 
 
-def _spectrum(source: jaxmeta.text.Source, words: Sequence[str]) -> jaxmeta.Spectrum:
-    """The spectrum of a source, in the order of `words`.
+def _in_order(
+    source: jaxmeta.text.Source, spectrum: jaxmeta.Spectrum, words: Sequence[str]
+) -> jaxmeta.Spectrum:
+    """A spectrum of a source, in the order of `words`.
 
     Sources have words by frequency, which differs between corpora. Zeros up to n change nothing,
     and leave one size to compile.
     """
     place = {word: row for row, word in enumerate(source.words)}
-    vectors = np.asarray(source.spectrum.vectors)[[place[word] for word in words]]
+    vectors = np.asarray(spectrum.vectors)[[place[word] for word in words]]
     missing = len(words) - vectors.shape[1]
     return jaxmeta.Spectrum(
         jnp.asarray(np.pad(vectors, ((0, 0), (0, missing)))),
-        jnp.asarray(np.pad(np.asarray(source.spectrum.values), (0, missing))),
+        jnp.asarray(np.pad(np.asarray(spectrum.values), (0, missing))),
     )
 
 
@@ -292,6 +322,7 @@ def _rms(x: np.ndarray) -> float:
 def _row(signal: str, tokens: int, unseen: float, measured: Sequence[Measured]) -> Row:
     differences = np.stack([m.difference for m in measured])
     sigma = float(np.mean([m.sigma for m in measured]))
+    nested = float(np.mean([m.noise.sigma for m in measured]))
     noise = _rms(differences)
     # The variance between corpora, and what it leaves of the mean square.
     random = float(np.sqrt(np.mean(np.var(differences, axis=0, ddof=1))))
@@ -304,10 +335,14 @@ def _row(signal: str, tokens: int, unseen: float, measured: Sequence[Measured]) 
         tokens=tokens,
         unseen=unseen,
         sigma=sigma,
+        nested=nested,
+        error=_rms(np.array([m.noise.standard_error for m in measured])),
+        growth=float(np.mean([m.noise.growth[0] for m in measured])),
         noise=noise,
         random=random,
         systematic=systematic,
         ratio=sigma / noise,
+        nested_ratio=nested / noise,
         edge=float(largest / (2 * sigma * n**0.5)),
         rank=float(np.mean([m.rank for m in measured])),
         ideal_rank=float(np.mean([m.ideal_rank for m in measured])),

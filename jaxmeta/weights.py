@@ -155,9 +155,9 @@ def aligned_weights(
     r"""The weights of the best concatenation of sources that see one ideal (spiked model).
 
     Each sees it through noise of its own. Dimension $i$ of every source stands for direction $i$ of
-    the ideal. With $\mu_j$ its values, $o_j = 1 - \tau_j^2/\lambda^2$ its overlaps and $\lambda$ the
-    mean of the debiased values, weighted by precision, the loss is $q^\top Gq - 2h^\top q$ up to a
-    constant, where in units of $\mu_j^{2\alpha}$ $G$ is a diagonal plus $oo^\top$ and $h =
+    the ideal. With $\mu_j$ its values, $o_j = 1 - \tau_j^2/\lambda^2$ its overlaps and $\lambda$
+    the mean of the debiased values, weighted by precision, the loss is $q^\top Gq - 2h^\top q$ up
+    to a constant, where in units of $\mu_j^{2\alpha}$ $G$ is a diagonal plus $oo^\top$ and $h =
     \lambda^{2\alpha}o$. So for any number of sources, and never negative,
 
     $$q_j\mu_j^{2\alpha} = \lambda^{2\alpha}\,\frac{o_j/(1 - o_j^2)}{1 + T}, \qquad

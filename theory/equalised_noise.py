@@ -24,6 +24,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 import jaxmeta.eigen
 import jaxmeta.equalise
@@ -93,14 +94,17 @@ def library(ideal: Array, values: Array, signal: Array, scales: Array) -> Array:
 
 def eigenpairs(signal: Any) -> jaxmeta.eigen.Eigenpairs:
     """All of a matrix, as the library takes them."""
+    values: Any
     values, vectors = np.linalg.eigh(signal)
     order = np.argsort(-np.abs(values))
-    every: Any = jaxmeta.eigen.Density(values, np.ones(values.size))
-    own: Any = values[order], jnp.asarray(vectors[:, order]), np.zeros(values.size)
-    return jaxmeta.eigen.Eigenpairs(*own, every, 0)
+    ones: Any = np.ones(values.size)
+    density = jaxmeta.eigen.Density(values, ones)
+    return jaxmeta.eigen.Eigenpairs(
+        values[order], jnp.asarray(vectors[:, order]), 0 * ones, density, 0
+    )
 
 
-def claims(estimate: Array, by_one: Array, best: Array, kind: Array) -> Tally:
+def claims(estimate: Array, by_one: Array, best: Array, kind: NDArray[np.int_]) -> Tally:
     """What is stated of each width."""
     narrow, wide = kind > 0, kind > 1
     same = equal(estimate[~narrow], by_one[~narrow], by_one[~narrow])

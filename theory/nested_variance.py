@@ -53,7 +53,7 @@ def check(rng: Rng, instances: int) -> Verdict:
         # The growth of the whole, of halves, of quarters.
         growths = growth * factor ** np.arange(float(LEVELS))
         truth = 10 ** rng.uniform(-3, 3)
-        variances = truth**2 / np.cumprod(growths)
+        variances = truth**2 / np.cumprod(growths, dtype=np.float64)
         levels = parts(rng, variances)
         seen = [np.mean([np.mean((a - b) ** 2) / 2 for a, b in zip(x[::2], x[1::2], strict=True)])
                 for x in levels]  # fmt: skip

@@ -24,13 +24,14 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 import jaxmeta.eigen
 import jaxmeta.equalise
 
 from .dense import Array, norm
 from .instances import Rng, frame, symmetric_noise
-from .verdict import Origin, Tally, Verdict, at_most, both, equal
+from .verdict import Origin, Tally, Verdict, at_most, both, equal, in_64_bit
 
 CLAIM = "equalised noise: less loss than one sigma, and than any weights where rows differ much"
 ORIGIN = Origin("ours", "", "", ("equalise", "estimate_ideal", "rie_strengths", "pip_curve"))
@@ -93,14 +94,17 @@ def library(ideal: Array, values: Array, signal: Array, scales: Array) -> Array:
 
 def eigenpairs(signal: Any) -> jaxmeta.eigen.Eigenpairs:
     """All of a matrix, as the library takes them."""
+    values: Any
     values, vectors = np.linalg.eigh(signal)
     order = np.argsort(-np.abs(values))
-    every: Any = jaxmeta.eigen.Density(values, np.ones(values.size))
-    own: Any = values[order], jnp.asarray(vectors[:, order]), np.zeros(values.size)
-    return jaxmeta.eigen.Eigenpairs(*own, every, 0)
+    ones: Any = np.ones(values.size)
+    density = jaxmeta.eigen.Density(values, ones)
+    return jaxmeta.eigen.Eigenpairs(
+        values[order], jnp.asarray(vectors[:, order]), 0 * ones, density, 0
+    )
 
 
-def claims(estimate: Array, by_one: Array, best: Array, kind: Array) -> Tally:
+def claims(estimate: Array, by_one: Array, best: Array, kind: NDArray[np.int_]) -> Tally:
     """What is stated of each width."""
     narrow, wide = kind > 0, kind > 1
     same = equal(estimate[~narrow], by_one[~narrow], by_one[~narrow])
@@ -108,6 +112,7 @@ def claims(estimate: Array, by_one: Array, best: Array, kind: Array) -> Tally:
     return both(same, both(less, at_most(estimate[wide], best[wide], best[wide])))
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Three widths, positive and indefinite ideals, two sizes."""
     sizes = np.repeat(list(SIZES), [round(share * instances) for share in SIZES.values()])

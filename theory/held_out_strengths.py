@@ -31,7 +31,7 @@ import jaxmeta.crossvalidation
 
 from .dense import Array
 from .instances import Rng, frame, symmetric_noise
-from .verdict import Origin, Tally, Verdict, both, equal
+from .verdict import Origin, Tally, Verdict, both, equal, in_64_bit
 
 CLAIM = "sign(mu) u'M2 u is unbiased for sign(mu) u'M u of M1's directions; sign(mu) u'M1 u is not"
 ORIGIN = Origin("ours", "", "", ("held_out_strengths", "shared_square"))
@@ -87,6 +87,7 @@ def tally(errors: Array, kinds: NDArray[np.str_]) -> Tally:
     return Tally(wrong, worst)
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Halves with noise of three kinds; sums by matrices, and by the library."""
     kinds = np.resize(KINDS, instances)

@@ -22,7 +22,7 @@ import jaxmeta.nested
 
 from .dense import Array, norm
 from .instances import Rng, symmetric_noise
-from .verdict import Origin, Verdict, both, equal
+from .verdict import Origin, Verdict, both, equal, in_64_bit
 
 CLAIM = "sigma from nested parts follows a growth that changes by a factor; halves do not"
 ORIGIN = Origin("ours", "", "", ("nested_noise", "noise_std"))
@@ -44,6 +44,7 @@ def parts(rng: Rng, variances: Array) -> list[list[Array]]:
     return levels
 
 
+@in_64_bit
 def check(rng: Rng, instances: int) -> Verdict:
     """Growths of ½ and others, of one size and of falling or rising ones."""
     rows = []
@@ -53,7 +54,7 @@ def check(rng: Rng, instances: int) -> Verdict:
         # The growth of the whole, of halves, of quarters.
         growths = growth * factor ** np.arange(float(LEVELS))
         truth = 10 ** rng.uniform(-3, 3)
-        variances = truth**2 / np.cumprod(growths)
+        variances = truth**2 / np.cumprod(growths, dtype=np.float64)
         levels = parts(rng, variances)
         seen = [np.mean([np.mean((a - b) ** 2) / 2 for a, b in zip(x[::2], x[1::2], strict=True)])
                 for x in levels]  # fmt: skip

@@ -75,23 +75,6 @@ def signed(x: float, digits: int = 1) -> str:
     return f"{100 * x:+.{digits}f}"
 
 
-# The noise of real counts.
-
-
-def _worst(kind: str, name: str, **values: Any) -> float:
-    found = [r for r in rows("real_noise/rows") if (r["kind"], r["name"]) == (kind, name)]
-    return max(r["loss"] for r in found if all(r[key] == x for key, x in values.items()))
-
-
-@from_("real_noise/rows.csv", README)
-def _() -> str:
-    ours, scalar = (_worst("k", name) for name in ("equalised", "rie, halves"))
-    return (
-        f"at most {ours:.3f} times the smallest, where the same strengths with the paper's sigma "
-        f"come to {scalar:.2f}"
-    )
-
-
 # The theory.
 
 
@@ -693,4 +676,21 @@ def _() -> str:
     return (
         f"300 is {max(behind.values()):.1f} points below the best on the first and "
         f"{min(behind.values()):.1f} on the second, and {simlex:.1f} below 600 on SimLex-999"
+    )
+
+
+# The noise of real counts.
+
+
+def _worst(kind: str, name: str, **values: Any) -> float:
+    found = [r for r in rows("real_noise/rows") if (r["kind"], r["name"]) == (kind, name)]
+    return max(r["loss"] for r in found if all(r[key] == x for key, x in values.items()))
+
+
+@from_("real_noise/rows.csv", README)
+def _() -> str:
+    ours, scalar = (_worst("k", name) for name in ("equalised", "rie, halves"))
+    return (
+        f"at most {ours:.3f} times the smallest, where the same strengths with the paper's sigma "
+        f"come to {scalar:.2f}"
     )

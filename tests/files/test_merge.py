@@ -145,9 +145,7 @@ def test_bad_files_leave_nothing_behind(paths, text, message):
 
 # Widths, and words in an order of its own: no two of three sources have the same ones.
 LINEAR = [
-    name
-    for name in PLANS
-    if name not in WEIGHTINGS or WEIGHTINGS[name].needs in ("", "sigma")
+    name for name in PLANS if name not in WEIGHTINGS or WEIGHTINGS[name].needs in ("", "sigma")
 ]
 WIDTHS, SIGMAS = (4, 3, 4), (0.3, 0.2, 0.1)
 SUFFIXES = (".txt", ".npy", ".safetensors", ".bin", ".npz", ".vec.gz")

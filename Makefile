@@ -61,7 +61,7 @@ test32: $(READY)
 
 # What tests do a few times, many times; figures go to results/tried and docs/tried.md. Every night.
 attack: $(READY)
-	$(PYTHON) -m tests.attack
+	XLA_FLAGS="$(KNOWN)" $(PYTHON) -m tests.attack
 
 # What is made by these commands; results that are kept in the repository stay.
 clean:

@@ -5,9 +5,11 @@ Shapes and dtypes are looked at while a function is traced, which costs nothing 
 looks before it compiles, and under a trace the same faults give NaN.
 """
 
+import difflib
 import functools
 import importlib
 import inspect
+import os
 import sys
 from collections.abc import Callable, Collection, Sequence, Sized
 from typing import Any, NoReturn, TypeVar
@@ -26,6 +28,7 @@ __all__ = [
     "integer",
     "is_sparse",
     "matrices",
+    "named",
     "native",
     "noisy",
     "noisy_descending",
@@ -41,6 +44,7 @@ __all__ = [
     "sizes",
     "sources",
     "strengths",
+    "weights",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -75,6 +79,8 @@ def checked(
             given = jax.tree.leaves((arguments, settings))
             if any(map(_swapped, given)):
                 native(*_first(_swapped, function, arguments, settings))
+            if any(map(_foreign, given)):
+                _refuse(function, static, arguments, settings)
             if check is not None:
                 check(*arguments, **settings)
             if discrete and any(map(_has_nan, given)):
@@ -106,6 +112,34 @@ def _has_nan(value: Any) -> bool:
     return number and bool(np.isnan(value).any())
 
 
+def _foreign(value: Any) -> bool:
+    """Whether it is a file, or something with words: no program takes either."""
+    words = not hasattr(value, "shape") and hasattr(value, "words")
+    return words or isinstance(value, str | os.PathLike)
+
+
+def _refuse(function: Any, static: Sequence[str], arguments: Any, settings: Any) -> None:
+    """Raise if there is such a thing among arguments that are traced."""
+    for name, value in inspect.signature(function).bind(*arguments, **settings).arguments.items():
+        plain = type(value) in (tuple, list)
+        inner = {f"{name}[{j}]": each for j, each in enumerate(value)} if plain else {}
+        for place, each in ({} if name in static else {name: value} | inner).items():
+            if _foreign(each):
+                fail(place, _describe(each), "arrays alone", _instead(each), TypeError)
+
+
+def _instead(value: Any) -> str:
+    """What to pass instead of something that is no array."""
+    if isinstance(value, str | os.PathLike):
+        return "read files with read_vectors, and bring them to the same words with align"
+    for field in ("sources", "matrix", "embedding"):
+        if hasattr(value, field):
+            return f"pass its .{field}"
+    if isinstance(value, tuple) and any(hasattr(each, "shape") for each in value):
+        return "pass one array here; it may be that two arguments are swapped"
+    return "convert it with jnp.asarray"
+
+
 def _first(wrong: Callable[[Any], bool], function: Any, arguments: Any, settings: Any):
     """The name of the first argument that is wrong, and what it is."""
     given = inspect.signature(function).bind(*arguments, **settings).arguments
@@ -134,14 +168,15 @@ def is_sparse(value: Any) -> bool:
 def _describe(value: Any) -> str:
     if hasattr(value, "shape"):
         return f"an array of shape {tuple(value.shape)}"
-    return f"a {type(value).__name__}"
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
 
 
 def array(name: str, value: Any, ndim: int) -> None:
     """`value` is a non-empty float32 or float64 array with `ndim` axes."""
     expected = f"{_RANKS[ndim]} (an array with {ndim} axes)"
     if not hasattr(value, "shape"):
-        fail(name, _describe(value), expected, "convert it with jnp.asarray", TypeError)
+        fail(name, _describe(value), expected, _instead(value), TypeError)
     if value.ndim != ndim:
         fail(name, _describe(value), expected, "reshape it, or use jax.vmap over a batch")
     if value.dtype not in (jnp.float32, jnp.float64):
@@ -190,7 +225,29 @@ def positive(name: str, value: Any, do: str = "estimate it with noise_std") -> N
 def one_of(name: str, value: Any, choices: Collection[str]) -> None:
     """`value` is one of the names in `choices`."""
     if value not in choices:
-        fail(name, repr(value), f"one of {', '.join(map(repr, choices))}", "choose one")
+        _none_of(name, value, choices)
+
+
+def named(name: str, value: Any, choices: Collection[str]) -> str:
+    """The one of `choices` that `value` names: case does not count, nor do commas and spaces."""
+    if not isinstance(value, str):
+        do = "pass a string: it comes before the sources"
+        fail(name, _describe(value), f"one of {', '.join(map(repr, choices))}", do, TypeError)
+    found = {_plain(choice): choice for choice in choices}
+    if _plain(value) not in found:
+        _none_of(name, value, choices)
+    return found[_plain(value)]
+
+
+def _none_of(name: str, value: Any, choices: Collection[str]) -> NoReturn:
+    plain = {_plain(choice): choice for choice in choices}
+    near = difflib.get_close_matches(_plain(str(value)), plain, n=1)
+    do = f"choose one: {plain[near[0]]!r} is the nearest" if near else "choose one"
+    fail(name, repr(value), f"one of {', '.join(map(repr, choices))}", do)
+
+
+def _plain(name: str) -> str:
+    return "".join(each for each in name.lower() if each.isalnum() or each == "+")
 
 
 def noisy(values: Any, *, sigma: Any, n: int, m: int | None = None, alpha: Any = 0.5) -> None:
@@ -266,6 +323,8 @@ def sources(name: str, values: Any, kind: type | None = None) -> None:
     """`values` is a non-empty sequence of sources, of type `kind` if given."""
     what = kind.__name__ if kind else "array"
     expected = f"a tuple with one {what} per source"
+    if _foreign(values):
+        fail(name, _describe(values), expected, _instead(values), TypeError)
     single = hasattr(values, "shape") or (kind is not None and isinstance(values, kind))
     if single or not isinstance(values, Sequence):
         do = "put a single source in a tuple: (source,)"
@@ -316,3 +375,24 @@ def numbers_per_source(name: str, values: Any, sizes: Sequence[int]) -> None:
         if shape not in ((), (size,)):
             do = "pass a scalar or one weight per dimension"
             fail(f"{name}[{j}]", f"shape {shape}", f"() or ({size},)", do)
+
+
+def weights(name: str, values: Any, sizes: Sequence[int]) -> tuple[Any, ...]:
+    """A number or a vector for each source: from either, from lists, or from what has `weights`.
+
+    All weights of `exact_weights` are one vector, which is cut into those of each source.
+    """
+    if hasattr(values, "weights"):
+        values = values.weights
+        if getattr(values, "shape", None) == (sum(sizes),) != (len(sizes),):
+            values = jnp.split(values, np.cumsum(sizes)[:-1])
+    if isinstance(values, Sequence):
+        values = [_vector(c) if isinstance(c, list | tuple) else c for c in values]
+    numbers_per_source(name, values, sizes)
+    return tuple(values)
+
+
+def _vector(values: Sequence[Any]) -> Any:
+    """Numbers as an array, of float64 where they are known."""
+    traced = any(isinstance(value, jax.core.Tracer) for value in values)
+    return jnp.asarray(values) if traced else np.asarray(values)

@@ -15,7 +15,7 @@ Spectra: TypeAlias = Sequence[Float[Array, " _"]]
 """The values of each source."""
 Numbers: TypeAlias = Sequence[Real[Array, ""] | float] | Real[Array, " N"]
 """A number per source."""
-Weights: TypeAlias = Sequence[Real[Array, "..."] | float] | Real[Array, " N"]
-"""A weight per source, or per dimension of each."""
+Weights: TypeAlias = Sequence[Real[Array, "..."] | float | Sequence[Scalar]] | Real[Array, " N"]
+"""A weight per source, or per dimension of each; or a result that has them, as `exact_weights`."""
 Present: TypeAlias = Bool[Array, "n N"]
 """Whether source j has word w."""

@@ -202,7 +202,7 @@ def _strengths(ideal, sources, weights, alpha, source_alphas):
     _checks.scalar("alpha", alpha)
     weights = [1.0] * len(sizes) if weights is None else weights
     source_alphas = [alpha] * len(sizes) if source_alphas is None else source_alphas
-    _checks.numbers_per_source("weights", weights, sizes)
+    weights = _checks.weights("weights", weights, sizes)
     _checks.numbers_per_source("source_alphas", source_alphas, [1] * len(sizes))
     strength = power(ideal.values, 2 * alpha)
     weights = [jnp.asarray(c, strength.dtype) for c in weights]

@@ -37,8 +37,8 @@ __all__ = [
 def concatenate(sources: Sources, weights: Weights | None = None) -> Float[Array, "n K"]:
     r"""Weighted concatenation $\hat E = [E_1 C_1 \ldots E_N C_N]$ (Eqs. 4 and 6).
 
-    `weights[j]` is a number, or one number per dimension of source $j$; None means all 1. Cost:
-    $O(nK)$. Reference: `bollegala22`.
+    `weights[j]` is a number, or one number per dimension of source $j$; None means all 1. What
+    `exact_weights` returns may be passed as it is. Cost: $O(nK)$. Reference: `bollegala22`.
 
     >>> import jax.numpy as jnp
     >>> print(concatenate((jnp.ones((2, 1)), jnp.ones((2, 2))), (2.0, jnp.array([3.0, 4.0]))))
@@ -48,7 +48,7 @@ def concatenate(sources: Sources, weights: Weights | None = None) -> Float[Array
     sources = known(sources)
     if weights is None:
         return jnp.concatenate(sources, axis=1)
-    _checks.numbers_per_source("weights", weights, [source.shape[1] for source in sources])
+    weights = _checks.weights("weights", weights, [source.shape[1] for source in sources])
     weighted = [
         source * jnp.broadcast_to(jnp.asarray(c, source.dtype), source.shape)
         for source, c in zip(sources, weights, strict=True)

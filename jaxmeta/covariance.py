@@ -126,6 +126,7 @@ def moments(
     """
     for part in parts:
         _checks.one_of("parts", part, ("raw", "unit"))
+    _checks.sources("sources", sources)
     on_host = all(isinstance(source, np.ndarray) for source in sources)
     if on_host and not isinstance(present, jax.core.Tracer):
         return _on_host(tuple(sources), present, parts, pairs)

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxmeta import _checks
+from jaxmeta._brief import brief
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
 from jaxmeta.eigen import Eigenpairs
@@ -36,6 +37,8 @@ class IdealEstimate(NamedTuple):
     """Its directions and values, which are shrunk already."""
     signs: Float[Array, " r"]
     """Of its eigenvalues: values are their magnitudes."""
+
+    __repr__ = brief
 
 
 def equalise(signal: Any, scales: Float[Array, " n"]) -> Any:

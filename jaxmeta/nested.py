@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxmeta import _checks
+from jaxmeta._brief import brief
 
 __all__ = ["EqualRows", "NestedNoise", "equal_rows", "nested_noise", "semicircle_distance"]
 
@@ -48,6 +49,8 @@ class NestedNoise(NamedTuple):
     r"""$s$, with which all rows of $s_is_jZ_{ij}$ have the variance $\sigma^2$."""
     residual: Float[Array, ""]
     """Of the scales: see `EqualRows`."""
+
+    __repr__ = brief
 
 
 def nested_noise(levels: Sequence[Iterable[Any]]) -> NestedNoise:

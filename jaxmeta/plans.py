@@ -5,12 +5,14 @@ needs less says so: `needs`. In `jaxmeta.fit` there are also methods that need t
 """
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from jaxmeta import _checks
@@ -100,7 +102,7 @@ def check_needs(name: str, needed: str, settings: Settings) -> None:
 
 def needs(name: str, settings: Settings) -> dict[str, Any]:
     """What `moments` have to hold for a method, as settings of that function."""
-    _checks.one_of("name", name, PLANS)
+    name = _checks.named("name", name, PLANS)
     part, pairs = PLANS[name].part, PLANS[name].pairs
     cut = settings.k is not None or settings.shrink
     if name in WEIGHTINGS and settings.observed is not None:
@@ -124,7 +126,7 @@ def plan_of(name: str, moments: Moments, settings: Settings | None = None) -> Pl
     >>> print(plan.values.round(3), f"{plan.lost:.3f}")
     [1.932 1.    0.518] 0.267
     """
-    settings = settings or Settings()
+    name, settings = _checks.named("name", name, PLANS), settings or Settings()
     wanted, widths = needs(name, settings), moments.widths
     for part in wanted["parts"]:
         if not set(pairs_of(len(widths), wanted["pairs"])) <= set(getattr(moments, part)):
@@ -192,12 +194,28 @@ def _as_they_are(moments: Moments, settings: Settings) -> Plan:
 
 
 def _default(moments: Moments, _: Settings) -> Plan:
+    _warn_of_few_rows(moments)
     centres, maps, ranks = zip(*map(_standard, _own(moments, "unit")), strict=True)
     shares = safe_ratio(
         jnp.stack(ranks), sum(ranks[1:], ranks[0]) * jnp.ones(len(ranks), ranks[0].dtype)
     )
     weighted = (c * move for c, move in zip(safe_sqrt(shares), maps, strict=True))
     return Plan(tuple(centres), tuple(weighted), unit=True)
+
+
+def _warn_of_few_rows(moments: Moments) -> None:
+    """As many centred rows as dimensions, or fewer, are all about equally far apart."""
+    few = []
+    for j, (pair, width) in enumerate(zip(_own(moments, "unit"), moments.widths, strict=True)):
+        sums = pair.sums.high
+        if not isinstance(sums, jax.core.Tracer) and np.asarray(sums)[0, 0] <= width:
+            few.append(f"source {j} has {sums[0, 0]:.0f} rows for {width} dimensions")
+    if few:
+        message = (
+            f"default: {', '.join(few)}: so few do not tell which directions matter, and a single "
+            "row becomes zeros. Fit it to more rows than dimensions, or use 'UW'."
+        )
+        warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def _observed(moments: Moments, settings: Settings) -> tuple[tuple[Observed, ...], list[Array]]:

@@ -17,6 +17,7 @@ from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float, Int
 
 from jaxmeta import _checks
+from jaxmeta._brief import brief
 from jaxmeta._types import Sources
 from jaxmeta.linalg import (
     distance_to_boundary,
@@ -63,6 +64,8 @@ class Solution(NamedTuple):
     """How far the optimality (KKT) conditions are violated, with columns scaled to unit length."""
     steps: Int[Array, ""]
 
+    __repr__ = brief
+
 
 @_checks.checked()
 def pip_quadratic(ideal_embedding: Float[Array, "n d"], sources: Sources) -> PipQuadratic:
@@ -77,6 +80,7 @@ def pip_quadratic(ideal_embedding: Float[Array, "n d"], sources: Sources) -> Pip
     [[16.  4.]
      [ 4.  1.]] [16.  4.] 16.0
     """
+    _checks.array("ideal_embedding", ideal_embedding, 2)
     _checks.sources("sources", sources)
     for j, source in enumerate(sources):
         _checks.matrices(ideal_embedding=ideal_embedding, **{f"sources[{j}]": source})

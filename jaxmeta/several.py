@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxmeta import _checks
+from jaxmeta import _brief, _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Numbers, Scalar
 from jaxmeta.linalg import (
@@ -80,6 +80,8 @@ class Uses(NamedTuple):
         """The use with the smallest loss: the name of its field."""
         losses = {name: float(loss) for name, loss in zip(self._fields, self[:5], strict=False)}
         return min(losses, key=losses.__getitem__)
+
+    __repr__ = _brief.brief
 
 
 def average_signals(signals: Sequence[Any], sigmas: Numbers) -> Average:
@@ -246,7 +248,6 @@ def sharing(sources: Sequence[Spectrum], *, sigmas: Numbers) -> Float[Array, " N
     ratios = jnp.clip(safe_ratio(found, expected), 0, 1)
     own = jnp.sum(x**2, axis=1)
     weights = safe_ratio(expected**2, jnp.outer(own, own))
-
     known = jnp.any(weights != 0, axis=0).astype(dtype)
     # Where agreements are no more than chance, or say nothing (of two sources), shares are even.
     even = jnp.diag(known) - safe_ratio(jnp.outer(known, known), jnp.sum(known))
@@ -361,7 +362,6 @@ def best_use(
     choices = place[None, :] <= jnp.arange(count)[:, None]
     averages = jax.vmap(averaged, in_axes=(0, None))(choices, shares)
     kept = choices[jnp.argmin(averages)]
-
     least, _, both = views.add()
     stack = total - jnp.sum((strength * safe_ratio(both, least + both)) ** 2)
     own = strength[None, :] * alone.overlaps

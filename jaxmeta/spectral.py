@@ -186,8 +186,10 @@ def split_by_source(
 def check_spectrum(name: str, spectrum: object) -> None:
     """Raise unless `spectrum` is a Spectrum with one value per vector."""
     if not isinstance(spectrum, Spectrum):
-        got = f"a {type(spectrum).__name__}"
-        _checks.fail(name, got, "a Spectrum", "see spectrum_of and decompose", TypeError)
+        got, do = f"a {type(spectrum).__name__}", "see spectrum_of and decompose"
+        if isinstance(spectrum, tuple | list) and Spectrum in map(type, spectrum):
+            do = "pass one here; it may be that two arguments are swapped"
+        _checks.fail(name, got, "a Spectrum", do, TypeError)
     _checks.array(f"{name}.vectors", spectrum.vectors, 2)
     _checks.array(f"{name}.values", spectrum.values, 1)
     (n, vectors), values = spectrum.vectors.shape, spectrum.values.shape[0]

@@ -77,7 +77,7 @@ def weigh(name: str, sources: Sequence[Observed], ideal: PipQuadratic | None = N
     DW: 0.707
     spiked: 0.931
     """
-    _checks.one_of("name", name, WEIGHTINGS)
+    name = _checks.named("name", name, WEIGHTINGS)
     weights, _, needs = WEIGHTINGS[name]
     if needs == "ideal":
         if ideal is None:

@@ -1,12 +1,31 @@
 """Checks say which argument, what came, what was expected and what to do, word for word."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse
 
-from jaxmeta import Spectrum, _checks
+from jaxmeta import (
+    METHODS,
+    Spectrum,
+    Vectors,
+    _checks,
+    align,
+    apply,
+    bound_terms,
+    concatenate,
+    exact_weights,
+    fit,
+    meta_embedding,
+    moments,
+    pip_quadratic,
+    write_vectors,
+)
+from jaxmeta.evaluate import similarity
+from jaxmeta.quadratic import per_source
 
 pytestmark = pytest.mark.one_leg
 
@@ -117,6 +136,75 @@ def test_present(value, shape, error, message):
     with pytest.raises(error) as raised:
         _checks.present(value, *shape)
     assert str(raised.value) == f"present: {message}"
+
+
+def test_names_in_any_case():
+    names = ("default", "DW, blocks", "1TON", "1TON+")
+    for value, found in (("dw blocks", names[1]), ("DEFAULT", names[0]), ("1ton+", names[3])):
+        assert _checks.named("name", value, names) == found
+    with pytest.raises(V, match=r"got 'DW block', expected one of .*; choose one: 'DW, blocks' is"):
+        _checks.named("name", "DW block", names)
+    with pytest.raises(T, match=r"name: got a tuple, .* pass a string: it comes before"):
+        _checks.named("name", (E,), names)
+    with pytest.raises(V, match="; choose one: 'zero' is the nearest"):
+        _checks.one_of("missing", "Zeros", ("zero", "mean"))
+
+
+def test_no_two_methods_are_one_in_any_case():
+    assert [_checks.named("name", name.upper(), METHODS) for name in METHODS] == list(METHODS)
+
+
+def test_what_is_no_array_but_has_one():
+    vectors = Vectors(("a", "b"), np.eye(2, dtype=np.float32))
+    aligned = align((vectors, vectors))
+    cases = (
+        ("sources: got an Aligned, .*; pass its .sources", lambda: concatenate(aligned)),
+        (r"sources\[1\]: got a Vectors, .*; pass its .matrix", lambda: concatenate((E, vectors))),
+        ("sources: got a str, .*; read files with", lambda: concatenate("a.txt")),
+        (r"sources\[0\]: got a PosixPath, .*; read", lambda: concatenate((Path("a.txt"),))),
+        ("sources: got an Aligned, .*; pass its .sources", lambda: moments(aligned)),
+        (r"sources\[0\]: got a Vectors, .*; pass its", lambda: fit("UW", (vectors, vectors))),
+        ("sources: got a Vectors, .*; pass its .matrix", lambda: meta_embedding("UW", vectors)),
+        (r"sources\[0\]: got a str, .*; read files", lambda: meta_embedding("UW", ("a.txt",))),
+        ("sources: got a PosixPath, .*; read files", lambda: meta_embedding("UW", Path("a.txt"))),
+        ("source: got 'a.txt', .*; read a file with", lambda: similarity("a.txt", None)),
+        ("source: got several sources, .*; combine them first", lambda: similarity(aligned, None)),
+    )
+    for message, call in cases:
+        with pytest.raises(T, match=message):
+            call()
+
+
+def test_swapped_arguments():
+    spectrum = Spectrum(jnp.eye(3)[:, :2], jnp.ones(2))
+    vectors = Vectors(("a", "b"), np.eye(2, dtype=np.float32))
+    cases = (
+        ("name: got a tuple, .*; pass a string: it", lambda: meta_embedding((E, E), "UW")),
+        ("sources: got a Plan, .*; pass the plan first", lambda: apply((E,), fit("UW", (E,)))),
+        ("ideal_embedding: got a tuple, .* are swapped", lambda: pip_quadratic((E, E), E)),
+        ("ideal: got a tuple, .* are swapped", lambda: bound_terms((spectrum,), spectrum, alpha=1)),
+        ("path: got a Vectors, .*; pass the file first", lambda: write_vectors(vectors, "a.txt")),
+    )
+    for message, call in cases:
+        with pytest.raises(T, match=message):
+            call()
+
+
+def test_weights_as_they_come():
+    solution = exact_weights(pip_quadratic(E, (E, 2 * E[:, :2])))
+    parts = solution.weights[:3], solution.weights[3:]
+    sources = E, 2 * E[:, :2]
+    for nested in (solution, [np.asarray(c).tolist() for c in parts]):
+        np.testing.assert_array_equal(concatenate(sources, nested), concatenate(sources, parts))
+    both = per_source(pip_quadratic(E, sources), sizes=(3, 2))
+    shared = exact_weights(both)
+    expected = concatenate(sources, tuple(shared.weights))
+    np.testing.assert_array_equal(concatenate(sources, shared), expected)
+    spectra = tuple(Spectrum(jnp.eye(6)[:, :k], jnp.ones(k)) for k in (3, 2))
+    found = [bound_terms(spectra[0], spectra, c, alpha=0.5).tight for c in (solution, parts)]
+    assert found[0] == found[1]
+    with pytest.raises(V, match=r"weights: got 5 entries, expected 2, one per source"):
+        concatenate(sources, solution.weights)
 
 
 def test_offsets():

@@ -68,6 +68,19 @@ def test_files_are_written(name, files, request):
     assert picture.stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("smoke", [True, False])
+def test_smoke_runs_say_that_their_data_is_generated(tmp_path, capsys, monkeypatch, smoke):
+    @dataclasses.dataclass
+    class Config:
+        seed: int = 0
+
+    monkeypatch.setattr("sys.argv", ["table1.py", *["--smoke"] * smoke])
+    _record.publish(tmp_path, Config(), {"rows": [Config()]}, started=0.0)
+    record = json.loads((tmp_path / "provenance.json").read_text())
+    assert ("generated data" in record.get("data", "")) == smoke
+    assert ("A smoke run, of generated data" in capsys.readouterr().out) == smoke
+
+
 def test_nothing_beats_the_oracle(weights):
     _, rows = weights
     for row in rows:

@@ -20,6 +20,7 @@ LIBRARY = ROOT / "jaxmeta"
 # A module imports from modules of lower layers alone. A room counts as one module: its files may
 # import each other.
 LAYERS = {
+    "_brief": 0,
     "_checks": 0,
     "progress": 0,
     "_types": 0,

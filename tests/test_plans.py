@@ -289,6 +289,16 @@ def test_bad_input(rng):
     assert fit("1TON+", sources).method == "1TON"
 
 
+@pytest.mark.one_leg
+@pytest.mark.parametrize("n", [1, 5])
+def test_the_default_of_few_rows_warns(rng, n):
+    sources = tuple(e[:n] for e in cast(draw(rng)))
+    with pytest.warns(UserWarning, match=f"default: source 0 has {n} rows for 6 dimensions"):
+        plan = fit("default", moments(sources, parts=("unit",), pairs=False))
+    assert np.isfinite(apply(plan, sources)).all()
+    fit("UW", moments(sources))
+
+
 @pytest.mark.slow
 @pytest.mark.one_leg
 @pytest.mark.parametrize("name", ["DAEME", "CAEME", "AAEME"])
@@ -304,6 +314,7 @@ def test_autoencoders_have_a_plan_in_their_encoders(rng, name):
         apply(plan, later[::-1])
 
 
+@pytest.mark.filterwarnings("ignore:default. source 0 has 2 rows for 3 dim:UserWarning")
 @pytest.mark.parametrize("name", ["default", *in_32_bit((x,) for x in ("SVD", "DW"))])
 def test_hard_sources(rng, name):
     """Sources of zeros, duplicated columns, fewer rows than columns, one row: finite, no error."""

@@ -71,7 +71,7 @@ class Encoders:
         Cost: $O(nK^2)$ beside the encoders. Memory for linear methods, those of
         `jaxmeta.plans.PLANS`: $O(K^2)$ and a batch; for others: all rows.
         """
-        _checks.one_of("name", name, METHODS)
+        name = _checks.named("name", name, METHODS)
         if METHODS[name].unplanned:  # say so before much is encoded
             do = METHODS[name].unplanned
             _checks.fail("name", repr(name), "a method with a plan for other rows", do)

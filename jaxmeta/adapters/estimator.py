@@ -73,13 +73,13 @@ class MetaEmbedding(
     def fit(self, X: Any, y: Any = None) -> "MetaEmbedding":
         """Fit the plan to rows of sources; `y` is not used."""
         del y
-        _checks.one_of("method", self.method, PLANS)
+        method = _checks.named("method", self.method, PLANS)
         # Grids of parameters are arrays, and what comes out of them NumPy's numbers.
         k = self.k.item() if isinstance(self.k, np.generic) else self.k
         sigmas = None if self.sigmas is None else tuple(self.sigmas)
         settings = Settings(k=k, sigmas=sigmas, alpha=self.alpha)
-        stats = moments(self._sources(X, reset=True), **needs(self.method, settings))
-        self.plan_ = fit(self.method, stats, settings)
+        stats = moments(self._sources(X, reset=True), **needs(method, settings))
+        self.plan_ = fit(method, stats, settings)
         return self
 
     def transform(self, X: Any) -> Float[np.ndarray, "n m"]:

@@ -125,7 +125,8 @@ def evaluate(
     JAXMETA_DATA says. `seed` is that of folds and of training, and fixes the scores.
     """
     if isinstance(tasks, str) or not tasks or any(task not in TASKS for task in tasks):
-        _checks.fail("tasks", repr(tasks), f"some of {', '.join(TASKS)}", "choose some")
+        expected = f"some of {', '.join(map(repr, TASKS))}"
+        _checks.fail("tasks", repr(tasks), expected, "choose some")
     given = as_vectors(vectors)
     wrong = ~np.isfinite(given.matrix).all(axis=1)
     if wrong.any():

@@ -102,7 +102,8 @@ def analogy(
         best = _answers(matrix, candidates, asked[:, :3], method, progress or silent)
         # It may be that no candidate is left: then the answer means nothing.
         right = (best == asked[:, 3]) & (asked[:, :3] != asked[:, 3:]).all(axis=1)
-    scores = [accuracy_score(right, task=questions.name, total=total)]
+    places = np.flatnonzero(covered)
+    scores = [accuracy_score(right, task=questions.name, total=total, places=places)]
     sections, names = np.array(questions.sections), dict.fromkeys(questions.sections)
     syntactic = np.char.startswith(sections, "gram")
     parts = {"semantic": ~syntactic, "syntactic": syntactic} if 0 < syntactic.sum() < total else {}
@@ -111,7 +112,8 @@ def analogy(
     for name, part in parts.items():
         if (part & covered).any():
             task = f"{questions.name}: {name}"
-            scores.append(accuracy_score(right[part[covered]], task=task, total=int(part.sum())))
+            own = {"total": int(part.sum()), "places": np.flatnonzero(covered[part])}
+            scores.append(accuracy_score(right[part[covered]], task=task, **own))
     return scores
 
 

@@ -14,6 +14,7 @@ import scipy.stats
 from jaxtyping import Bool, Float, Int, Real
 
 from jaxmeta import _checks
+from jaxmeta._brief import brief
 from jaxmeta._checks import fail
 
 __all__ = [
@@ -61,6 +62,10 @@ class Score(NamedTuple):
     """What people say of them; None for accuracy."""
     parts: np.ndarray | None = None
     """The subset of each item, if the value is the mean of those of subsets by their sizes."""
+    places: np.ndarray | None = None
+    """The place of each covered item in the data set, where not all are."""
+
+    __repr__ = brief
 
 
 def index_words(words: Sequence[str], vocabulary: Collection[str] | None = None) -> dict[str, int]:
@@ -82,10 +87,12 @@ def correlation_score(
     task: str,
     total: int,
     metric: str = "spearman",
+    places: Int[np.ndarray, " n"] | None = None,
 ) -> Score:
     """Score predictions by their correlation with what people say, "spearman" or "pearson".
 
-    Numbers that are all the same have none: they are refused, and so are fewer than three items.
+    `places` are those of the items in the data set; None if all are there, in order. Numbers that
+    are all the same have no correlation: they are refused, and so are fewer than three items.
     """
     _checks.one_of("metric", metric, ("spearman", "pearson"))
     if len(items) < 3:
@@ -100,15 +107,23 @@ def correlation_score(
     function = scipy.stats.spearmanr if metric == "spearman" else scipy.stats.pearsonr
     value = float(np.clip(function(items, gold).statistic, -1, 1))
     low, high = correlation_interval(value, len(items))
-    return Score(task, metric, value, low, high, len(items), total, items, gold)
+    size = len(items), total
+    return Score(task, metric, value, low, high, *size, items, gold, places=places)
 
 
-def accuracy_score(right: Bool[np.ndarray, " n"], *, task: str, total: int) -> Score:
-    """Score an embedding by the share of items that it has right."""
+def accuracy_score(
+    right: Bool[np.ndarray, " n"],
+    *,
+    task: str,
+    total: int,
+    places: Int[np.ndarray, " n"] | None = None,
+) -> Score:
+    """Score an embedding by the share of items that it has right, at `places` of the data set."""
     if not len(right):
         fail(task, "0 covered items", f"1 or more of the {total}", MORE_WORDS)
     hits, n = int(right.sum()), len(right)
-    return Score(task, "accuracy", hits / n, *proportion_interval(hits, n), n, total, right)
+    low, high = proportion_interval(hits, n)
+    return Score(task, "accuracy", hits / n, low, high, n, total, right, places=places)
 
 
 def correlation_interval(r: float, n: int) -> tuple[float, float]:
@@ -283,8 +298,15 @@ def _same_items(first: Score, second: Score) -> None:
         if one != other:
             do = "compare on the same items: pass vocabulary=common_words(...) for both"
             fail(both, f"{name} {one!r} and {other!r}", "the same", do)
+    if not np.array_equal(_places(first), _places(second)):
+        do = "compare on the same items: pass vocabulary=common_words(...) for both"
+        fail(both, f"{first.covered} covered items, but not of the same words", "the same", do)
     for name in ("gold", "parts"):
         one, other = (np.asarray(getattr(score, name)) for score in (first, second))
         if not np.array_equal(one, other):  # None is equal to None alone
             got = f"different {'gold scores' if name == 'gold' else 'subsets'}"
             fail(both, got, "the same", "pass scores on the same items, in the same order")
+
+
+def _places(score: Score) -> np.ndarray:
+    return np.arange(len(score.items)) if score.places is None else score.places

@@ -27,8 +27,8 @@ from jaxmeta.evaluate.scores import (
     index_words,
     lookup,
 )
-from jaxmeta.evaluate.word_similarity import cosines
 from jaxmeta.files import as_vectors
+from jaxmeta.files.vectors import cosines
 from jaxmeta.progress import Progress, silent
 
 __all__ = ["centroids", "entailment", "relatedness", "sentiment", "sts"]

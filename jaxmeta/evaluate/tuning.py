@@ -10,7 +10,7 @@ from jaxtyping import Float
 from jaxmeta import _checks
 from jaxmeta.evaluate.readers import WordPairs
 from jaxmeta.evaluate.scores import Score, correlation_score, index_words, lookup
-from jaxmeta.evaluate.word_similarity import cosines
+from jaxmeta.files.vectors import cosines
 
 __all__ = ["TunedWeights", "tuned_weights"]
 
@@ -72,7 +72,8 @@ def tuned_weights(
         return squares @ products / np.where(size > 0, size, 1)
 
     def score(found: np.ndarray) -> Score:
-        return correlation_score(found, gold[covered], task=pairs.name, total=len(gold))
+        about = {"task": pairs.name, "total": len(gold), "places": np.flatnonzero(covered)}
+        return correlation_score(found, gold[covered], **about)
 
     # A choice that tells no pairs apart has no correlation.
     found = {weights: predicted(weights) for weights in choices}

@@ -4,14 +4,14 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from jaxmeta import _checks
 from jaxmeta.evaluate.readers import WordPairs
 from jaxmeta.evaluate.scores import Score, correlation_score, index_words, lookup
 from jaxmeta.files import as_vectors
+from jaxmeta.files.vectors import cosines
 
-__all__ = ["common_words", "cosines", "similarity"]
+__all__ = ["common_words", "similarity"]
 
 
 def similarity(
@@ -39,7 +39,8 @@ def similarity(
     first, second = rows[:, covered]
     found = cosines(matrix[first], matrix[second])
     gold = np.asarray(pairs.scores, np.float64)
-    return correlation_score(found, gold[covered], task=pairs.name, total=len(gold))
+    about = {"task": pairs.name, "total": len(gold), "places": np.flatnonzero(covered)}
+    return correlation_score(found, gold[covered], **about)
 
 
 def common_words(*vectors: Any) -> frozenset[str]:
@@ -47,18 +48,3 @@ def common_words(*vectors: Any) -> frozenset[str]:
     if not vectors:
         _checks.fail("vectors", "none", "one or more", "pass the embeddings to compare")
     return frozenset.intersection(*(frozenset(as_vectors(given).words) for given in vectors))
-
-
-def cosines(u: Float[np.ndarray, "p k"], v: Float[np.ndarray, "p k"]) -> Float[np.ndarray, " p"]:
-    """Return cosines of rows: 0 if one has length 0, and exactly 1 if the two are equal."""
-    u, v = _scaled(u), _scaled(v)
-    # The root of a square is exact, the product of two roots is not.
-    lengths = np.sqrt(np.einsum("pk,pk->p", u, u) * np.einsum("pk,pk->p", v, v))
-    return np.einsum("pk,pk->p", u, v) / np.where(lengths == 0, 1, lengths)
-
-
-def _scaled(x: Float[np.ndarray, "p k"]) -> Float[np.ndarray, "p k"]:
-    """Divide rows, in float64, by a power of two, so that no square of them overflows."""
-    x = x.astype(np.float64)
-    _, exponents = np.frexp(np.abs(x).max(axis=1, keepdims=True))
-    return np.ldexp(x, -exponents)

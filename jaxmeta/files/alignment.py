@@ -4,6 +4,7 @@ Words come in the order of the first source, then those that are new in the seco
 """
 
 import itertools
+import warnings
 from collections.abc import Collection, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -24,6 +25,7 @@ __all__ = ["Aligned", "Coverage", "align", "common_rows", "coverage_of", "predic
 
 RIDGE = 0.1  # hardly felt with many common words, and needed with as few as dimensions
 SHOWN = 3  # words of each source in a message
+FEW = 0.1  # of the words of the smallest source: so few are shared by accident, perhaps
 
 
 class Coverage(NamedTuple):
@@ -72,6 +74,7 @@ def align(
     vocabulary: Literal["intersection", "union"] | Collection[str] = "intersection",
     missing: Literal["zero", "mean", "predict"] = "zero",
     ridge: float = RIDGE,
+    lower: bool = False,
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
 ) -> Aligned:
@@ -79,7 +82,9 @@ def align(
 
     `vocabulary` may be words, too: the result has those of them that a source has, in that order.
     Where a source lacks words, `missing` says what their rows are: "zero", the "mean" of its rows,
-    or what `predict_missing` predicts with `ridge`. `names` are for the table of coverage and for
+    or what `predict_missing` predicts with `ridge`. With `lower`, words are put in lower case
+    first; of those that become one, the first in its file counts. Sources that share few words, and
+    would share many in lower case, are warned of. `names` are for the table of coverage and for
     errors. `progress` is called with "align" and the fraction of the sources that are done, and
     with "predict" if there is something to predict. float16 becomes float32; if any source is
     float64, all are, where JAX has it. A source names a word once, and its values are finite.
@@ -93,6 +98,7 @@ def align(
     [0. 0.] [5. 6.] [3. 4.]
     """
     names = _check_sources(sources, names)
+    sources = tuple(map(_lowered, sources)) if lower else sources
     _checks.one_of("missing", missing, ("zero", "mean", "predict"))
     _checks.positive("ridge", ridge, f"pass a small share, such as {RIDGE}")
     progress = progress or silent
@@ -157,10 +163,33 @@ def common_rows(
     if not words:
         pairs = zip(names, sources, strict=True)
         shown = (f"{name} has {', '.join(map(repr, own[:SHOWN]))}" for name, own in pairs)
-        do = "lower-case the words if they differ in case, or pass vocabulary='union'"
+        do = "pass lower=True to align if they differ in case, or vocabulary='union'"
         fail("sources", f"no word that all have ({'; '.join(shown)})", "at least one", do)
+    _warn_of_case(indices)
     none = itertools.repeat(-1)
     return words, [np.fromiter(map(i.get, words, none), np.intp, len(words)) for i in indices]
+
+
+def _lowered(source: Vectors) -> Vectors:
+    """Put words in lower case, and keep the first of those that become one."""
+    first: dict[str, int] = {}
+    for row, word in enumerate(source.words):
+        first.setdefault(word.lower(), row)
+    return Vectors(tuple(first), source.matrix[list(first.values())])
+
+
+def _warn_of_case(indices: Sequence[Collection[str]]) -> None:
+    """Warn if sources share few words, and would share many in lower case."""
+    shared, least = len(set(indices[0]).intersection(*indices[1:])), min(map(len, indices))
+    if shared >= FEW * least:
+        return
+    lowered = [{word.lower() for word in index} for index in indices]
+    found = len(lowered[0].intersection(*lowered[1:]))
+    if found > 2 * shared + 1:
+        message = (
+            f"sources share {shared:,} words, and {found:,} in lower case: pass lower=True to align"
+        )
+        warnings.warn(message, UserWarning, stacklevel=4)
 
 
 def predict_missing(
@@ -229,7 +258,7 @@ def _regression(x: Array, y: Array, common: Array, ridge: Scalar) -> Array:
 
 def _check_sources(sources: Any, names: Sequence[str] | None) -> tuple[str, ...]:
     """Raise unless `sources` are words with finite vectors; return their names."""
-    if isinstance(sources, Vectors):  # which is a sequence too
+    if isinstance(sources, Vectors):
         do = "put a single source in a tuple: (source,)"
         fail("sources", "a Vectors", "a tuple with one Vectors per source", do, TypeError)
     _checks.sources("sources", sources)

@@ -106,6 +106,8 @@ def merge_files(
     if isinstance(paths, str | Path) or not paths:
         _checks.fail("paths", repr(paths), "a file per source", "pass a list of them")
     settings = settings or Settings()
+    if not isinstance(method, Plan):
+        method = _checks.named("method", method, PLANS)
     _check_method(method, k, weights, settings, missing)
     settings = settings if k is None else settings._replace(k=k)
     if names is not None:
@@ -146,7 +148,6 @@ def _check_method(method: Any, k: Any, weights: Any, settings: Settings, missing
             do = "fit another with method=, a name"
             _checks.fail("method", "a plan, and k or weights", "a plan alone", do)
         return
-    _checks.one_of("method", method, PLANS)
     if weights is not None and method != "UW":
         do = "pass one of them: 'UW' is the method that takes weights"
         _checks.fail("weights", f"some for {method!r}", "None", do)
@@ -245,7 +246,7 @@ def _fitted(
 
 def _scales(aligned: _Aligned, weights: Any) -> list[np.ndarray]:
     """A weight for each column of each source, in the dtype of the files."""
-    _checks.numbers_per_source("weights", weights, aligned.widths)
+    weights = _checks.weights("weights", weights, aligned.widths)
     pairs = zip(weights, aligned.widths, strict=True)
     return [np.broadcast_to(np.asarray(weight, aligned.dtype), (k,)) for weight, k in pairs]
 

@@ -11,12 +11,14 @@ end in a space and a number. What is written reads back exactly.
 
 import codecs
 import collections
+import dataclasses
+import functools
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -33,6 +35,7 @@ __all__ = [
     "DuplicateWords",
     "Vectors",
     "as_vectors",
+    "cosines",
     "format_of",
     "read_vectors",
     "to_gensim",
@@ -41,11 +44,65 @@ __all__ = [
 ]
 
 
-class Vectors(NamedTuple):
-    """Words, and a matrix with a row for each."""
+SHOWN = 3  # words, at a prompt
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Vectors:
+    """Words, and a matrix with a row for each.
+
+    `words, matrix = vectors` takes the two apart; `len`, `in` and `[word]` are about the words.
+
+    >>> vectors = Vectors(("cat", "dog", "bus"), np.array([[1.0, 0.2], [2.0, 0.0], [0.0, 1.0]]))
+    >>> vectors
+    Vectors(3 words x 2 dimensions, float64: 'cat', 'dog', 'bus')
+    >>> len(vectors), "cat" in vectors, vectors["dog"].tolist()
+    (3, True, [2.0, 0.0])
+    >>> [(word, round(cosine, 2)) for word, cosine in vectors.most_similar("dog")]
+    [('cat', 0.98), ('bus', 0.0)]
+    """
 
     words: tuple[str, ...]
-    matrix: Float[np.ndarray, "n k"]
+    matrix: np.ndarray
+    """Floats, of shape (n, k)."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """The words, and the matrix."""
+        return iter((self.words, self.matrix))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return word in self._index
+
+    def __getitem__(self, word: str) -> Float[np.ndarray, " k"]:
+        """The row of a word. The first one takes a dictionary of all words."""
+        row = self._index.get(word)
+        if row is None:
+            do = "check case and spelling; rows by number are those of .matrix"
+            fail("word", repr(word), f"one of the {len(self):,} words", do, KeyError)
+        return self.matrix[row]
+
+    def __repr__(self) -> str:
+        n, shown = len(self.words), ", ".join(map(repr, self.words[:SHOWN]))
+        more = ", ..." if n > SHOWN else ""
+        size = " x ".join(map(str, self.matrix.shape[1:]))
+        return f"Vectors({n:,} words x {size} dimensions, {self.matrix.dtype}: {shown}{more})"
+
+    @functools.cached_property
+    def _index(self) -> dict[str, int]:
+        return dict(zip(self.words, range(len(self.words)), strict=True))
+
+    def most_similar(self, word: str, count: int = 10) -> list[tuple[str, float]]:
+        """The `count` words with the largest cosines to a word, which is left out. Cost: O(nk)."""
+        _checks.integer("count", count, least=1)
+        own, step = self[word], max(1, _blocks.BLOCK // (8 * len(self[word])))
+        blocks = (self.matrix[i : i + step] for i in range(0, len(self), step))
+        found = np.concatenate([cosines(x, np.broadcast_to(own, x.shape)) for x in blocks])
+        found[self._index[word]] = -np.inf
+        order = np.argsort(-found, kind="stable")[: min(count, len(self) - 1)]
+        return [(self.words[i], float(found[i])) for i in order]
 
 
 def read_vectors(
@@ -155,6 +212,9 @@ def write_vectors(
     text with a warning, as other readers split lines at spaces.
     `progress` is called with "vectors" and the fraction that is written.
     """
+    if not isinstance(path, str | Path):
+        do = "pass the file first, then the vectors"
+        fail("path", f"a {type(path).__name__}", "the name of a file", do, TypeError)
     own, matrix = as_vectors(vectors)
     dtype, take = matrix.dtype if dtype is None else dtype, lambda i, j: matrix[i:j]
     write_rows(path, own, matrix.shape[1], take, dtype, format, words, progress)
@@ -224,7 +284,7 @@ def as_vectors(source: Any) -> Vectors:
     vectors; gensim's KeyedVectors or a model with `wv`; or model2vec's StaticModel.
 
     >>> as_vectors({"a": [0.0, 1.0], "b": [0.5, 0.25]})
-    Vectors(words=('a', 'b'), matrix=array([[0.  , 1.  ], [0.5 , 0.25]]))
+    Vectors(2 words x 2 dimensions, float64: 'a', 'b')
     """
     if hasattr(source, "wv"):
         source = source.wv
@@ -241,11 +301,15 @@ def as_vectors(source: Any) -> Vectors:
         lengths = sorted({np.size(vector) for vector in matrix})
         if len(lengths) > 1:
             fail("source", f"vectors of lengths {lengths}", "one length", "drop the others")
-    elif isinstance(source, tuple) and len(source) == 2:
+    elif isinstance(source, Vectors) or (isinstance(source, tuple) and len(source) == 2):
         words, matrix = source
     else:
-        got, expected = f"a {type(source).__name__}", "vectors of a kind that is known"
-        fail("source", got, expected, "pass a pair of words and a matrix", TypeError)
+        got, do = f"a {type(source).__name__}", "pass a pair of words and a matrix"
+        if isinstance(source, str | Path):
+            got, do = repr(str(source)), "read a file with read_vectors first"
+        elif hasattr(source, "sources"):
+            got, do = "several sources", "combine them first, with meta_embedding"
+        fail("source", got, "vectors of a kind that is known", do, TypeError)
     matrix = np.asarray(matrix)
     if matrix.ndim != 2 or 0 in matrix.shape:
         fail("matrix", f"shape {matrix.shape}", "a row for each word", "reshape it")
@@ -276,3 +340,18 @@ def to_gensim(vectors: Any) -> Any:
     found = package.KeyedVectors(matrix.shape[1], dtype=matrix.dtype)
     found.add_vectors(list(words), matrix)
     return found
+
+
+def cosines(u: Float[np.ndarray, "p k"], v: Float[np.ndarray, "p k"]) -> Float[np.ndarray, " p"]:
+    """Compute cosines of rows: 0 if one has length 0, and exactly 1 if the two are equal."""
+    u, v = _scaled(u), _scaled(v)
+    # The root of a square is exact, the product of two roots is not.
+    lengths = np.sqrt(np.einsum("pk,pk->p", u, u) * np.einsum("pk,pk->p", v, v))
+    return np.einsum("pk,pk->p", u, v) / np.where(lengths == 0, 1, lengths)
+
+
+def _scaled(x: Float[np.ndarray, "p k"]) -> Float[np.ndarray, "p k"]:
+    """Divide rows, in float64, by a power of two, so that no square of them overflows."""
+    x = x.astype(np.float64)
+    _, exponents = np.frexp(np.abs(x).max(axis=1, keepdims=True))
+    return np.ldexp(x, -exponents)

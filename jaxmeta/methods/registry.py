@@ -71,7 +71,7 @@ def fit(name: str, stats: Any, settings: Settings | None = None) -> Any:
     >>> print(plan.width, apply(plan, (jnp.ones((1, 1)), jnp.ones((1, 2)))).shape)
     3 (1, 3)
     """
-    _checks.one_of("name", name, METHODS)
+    name = _checks.named("name", name, METHODS)
     if isinstance(stats, Moments):
         if name not in PLANS:
             do = METHODS[name].unplanned or "pass the sources themselves"
@@ -90,6 +90,9 @@ def apply(plan: Any, sources: Any, present: Present | None = None) -> Any:
     there. Sources with words give `Vectors`, words and a matrix; arrays give an array. Cost:
     $O(nKm)$.
     """
+    if isinstance(sources, Plan | Autoencoder):
+        got = f"a {type(sources).__name__}"
+        _checks.fail("sources", got, "sources", "pass the plan first, then the rows", TypeError)
     words, sources, settings = _unpacked(sources, Settings(present=present))
     found = _rows(plan, sources, settings.present)
     return found if words is None else Vectors(words, np.asarray(found))
@@ -123,7 +126,7 @@ def meta_embedding(name: str, sources: Any, settings: Settings | None = None) ->
     >>> print(meta_embedding("UW", sources).shape, meta_embedding("AVG", sources).shape)
     (3, 3) (3, 2)
     """
-    _checks.one_of("name", name, METHODS)
+    name = _checks.named("name", name, METHODS)
     words, sources, settings = _unpacked(sources, settings or Settings())
     found = _fitted(name, sources, settings)
     if isinstance(found, Plan | Autoencoder):
@@ -160,6 +163,7 @@ def _unpacked(
         if settings.present is None and not filled:
             settings = settings._replace(present=sources.present)
         return sources.words, sources.sources, settings
+    _checks.sources("sources", sources)
     carry = [isinstance(source, Source) for source in sources]
     if not any(carry):
         return None, sources, settings

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 from scipy.sparse import csr_array
 
 from jaxmeta import _checks
+from jaxmeta._brief import brief
 from jaxmeta._files import Cache
 from jaxmeta.dimension import RULES, best_dimension
 from jaxmeta.eigen import Eigenpairs
@@ -77,6 +78,8 @@ class Source(NamedTuple):
     """The estimated ideal (`jaxmeta.equalise`), by the rule "equalised"."""
     noise: NestedNoise | None = None
     """What that rule knows of the noise: sigma of the whole, its error and growth, and scales."""
+
+    __repr__ = brief
 
     @property
     def embedding(self) -> Float[Array, "n k"]:

@@ -310,8 +310,9 @@ def _equal(found: Any, right: Any) -> bool:
     if isinstance(right, Counter):
         return found[0] == right
     if isinstance(found, Vectors):
-        x, y = found.matrix, right[1]
-        if found.words != tuple(right[0]) or x.shape != y.shape:
+        words, y = right
+        x = found.matrix
+        if found.words != tuple(words) or x.shape != y.shape:
             return False
         if x.dtype != y.dtype.newbyteorder("="):
             return False

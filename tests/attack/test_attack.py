@@ -31,6 +31,12 @@ def test_a_few(tmp_path, name):
     assert found["faults"] == []
 
 
+def test_all_attacks_are_registered():
+    texts = {file.stem: file.read_text() for file in Path(__file__).parent.glob("*.py")}
+    with_run = {name for name, text in texts.items() if "\ndef run(number" in text}
+    assert with_run == set(attacks.ATTACKS) == set(attacks.TITLES)
+
+
 def test_mutations_are_the_same_by_their_seed():
     data = b"2 2\na 1 2\nb 3 4\n" * 20
     for seed in range(200):

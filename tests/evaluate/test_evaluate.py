@@ -59,7 +59,7 @@ def test_scores_are_those_of_the_task(folder, rng):
 def test_errors(folder, rng):
     vectors = (("a", "b"), rng.normal(size=(2, 4)))
     for tasks in ("MEN", [], ["WordSim"]):
-        with pytest.raises(ValueError, match=r"tasks: got .*, expected some of RG-65"):
+        with pytest.raises(ValueError, match=r"tasks: got .*, expected some of 'RG-65'"):
             evaluate(vectors, tasks, folder=folder)
     with pytest.raises(MissingData, match=r"EN-MEN"):
         evaluate(vectors, ["MEN"], folder=folder)

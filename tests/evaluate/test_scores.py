@@ -1,6 +1,7 @@
 """Intervals and tests against SciPy and plain loops, and what cannot be compared is refused."""
 
 import time
+from functools import partial
 
 import hypothesis.strategies as st
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 
+from jaxmeta.evaluate import Questions, WordPairs, analogy, similarity
 from jaxmeta.evaluate import scores as module
 from jaxmeta.evaluate.scores import (
     Score,
@@ -22,7 +24,7 @@ from jaxmeta.evaluate.scores import (
     proportion_interval,
 )
 
-pytestmark = pytest.mark.one_leg  # no arrays of JAX here
+pytestmark = pytest.mark.one_leg  # nothing here depends on the dtype of JAX
 
 
 def correlation(items, gold, metric="spearman", task="x", total=None):
@@ -311,6 +313,26 @@ OTHER = Score(*FIVE[:8], GOLD[::-1].copy())
 def test_different_items_are_refused(compare, second, message):
     with pytest.raises(ValueError, match=f"^first and second: got {message}"):
         compare(FIVE, second)
+
+
+def test_as_many_items_of_other_words_are_refused(rng):
+    """Two files that lack one pair each: not the same, though gold scores are."""
+    pairs = WordPairs("x", tuple("abcde"), tuple("bcdea"), np.array([1.0, 1, 2, 3, 1]))
+    words, questions = tuple("abcde"), Questions("x", tuple((x,) * 4 for x in "abcde"), ("s",) * 5)
+    matrix = rng.normal(size=(5, 3))
+    scores = [similarity((words, matrix), pairs, vocabulary=set(words) - {x}) for x in "be"]
+    assert scores[0].covered == scores[1].covered == 3
+    missing = [analogy((words, matrix), questions, vocabulary=set(words) - {x})[0] for x in "ab"]
+    bootstrap = partial(paired_bootstrap, seed=0)
+    for compare, two in (
+        (fisher_test, scores),
+        (bootstrap, scores),
+        (bootstrap, missing),
+        (outside_interval, missing),
+    ):
+        with pytest.raises(ValueError, match=r"but not of the same words.*common_words"):
+            compare(*two)
+        compare(two[0], two[0])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Word similarity against SciPy, gensim and plain loops."""
 
+import dataclasses
 import os
 import pathlib
 
@@ -38,7 +39,8 @@ def test_is_that_of_scipy(seed, dtype, levels, kind):
     rng = np.random.default_rng(seed)
     vectors = some_vectors(rng, k=1 if kind == "one column" else 5, dtype=dtype)
     if kind == "few values":
-        vectors = vectors._replace(matrix=rng.integers(1, 3, size=(30, 5)).astype(dtype))
+        few = rng.integers(1, 3, size=(30, 5)).astype(dtype)
+        vectors = dataclasses.replace(vectors, matrix=few)
     vectors.matrix[0] = -vectors.matrix[1]
     rows, scores = rng.integers(30, size=(2, 40)), rng.integers(levels, size=40)
     rows[:, :2], scores[:2] = [[0, 2], [1, 2]], [0, 1]
@@ -124,7 +126,7 @@ def test_zero_vectors_have_cosine_zero(rng):
 def test_scale_does_not_matter(rng, dtype, size):
     vectors = some_vectors(rng, dtype=dtype)
     pairs = pairs_of(rng.integers(30, size=(2, 50)), range(50), vectors.words)
-    scaled = vectors._replace(matrix=vectors.matrix * dtype(size))
+    scaled = dataclasses.replace(vectors, matrix=vectors.matrix * dtype(size))
     found, expected = similarity(scaled, pairs), similarity(vectors, pairs)
     np.testing.assert_allclose(found.items, expected.items, atol=8 * np.finfo(dtype).eps)
 

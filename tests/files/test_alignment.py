@@ -188,12 +188,29 @@ def test_values_that_are_not_finite(value):
         align((bad("abc", matrix),))
 
 
+def test_case(rng):
+    """A word or two that are shared by accident are warned of; in lower case all of them are."""
+    first = Vectors(("The", "THE", "Cat", "x"), np.arange(4, dtype=np.float32)[:, None])
+    second = Vectors(("cat", "the", "sat", "x"), np.arange(4, dtype=np.float32)[:, None])
+    found = align((first, second), lower=True)
+    assert found.words == ("the", "cat", "x")
+    assert [np.asarray(e).ravel().tolist() for e in found.sources] == [[0, 2, 3], [1, 0, 3]]
+    assert align((first, second)).words == ("x",)  # of four words one is not few
+    upper = Vectors((*(f"W{i}" for i in range(30)), "x"), rng.normal(size=(31, 2)))
+    lower = Vectors((*(f"w{i}" for i in range(30)), "x"), rng.normal(size=(31, 2)))
+    for vocabulary in ("intersection", "union"):
+        with pytest.warns(UserWarning, match="share 1 words, and 31 in lower case: pass lower=Tr"):
+            align((upper, lower), vocabulary=vocabulary)
+    assert len(align((upper, lower), lower=True).words) == 31
+
+
 def test_no_common_word():
     upper = vectors("THE CAT SAT ON THEM")
     message = (
         r"sources: got no word that all have \(news has 'the', 'cat', 'sat'; web has 'THE', 'CAT', "
-        r"'SAT'\), expected at least one; lower-case the words .* vocabulary='union'"
+        r"'SAT'\), expected at least one; pass lower=True .* vocabulary='union'"
     )
     with pytest.raises(ValueError, match=message):
         align((FIRST, upper), names=("news", "web"))
-    assert len(align((FIRST, upper), vocabulary="union").words) == 8
+    with pytest.warns(UserWarning, match="share 0 words, and 3 in lower case"):
+        assert len(align((FIRST, upper), vocabulary="union").words) == 8

@@ -293,6 +293,7 @@ def test_weights_in_fewer_dimensions(tmp_path, rng):
 
 
 @pytest.mark.one_leg
+@pytest.mark.filterwarnings("ignore:default. source 0 has [13] rows for 4 dim:UserWarning")
 @pytest.mark.parametrize("name", ["default", "AVG, rotated", "PCA"])
 @pytest.mark.parametrize(
     "kind", ["fewer words than columns", "one shared word", "zeros", "a row of zeros", "twice"]

@@ -229,3 +229,38 @@ def test_wrong_settings(file, hooked):
         rejected("got .gz, .*unpack it", function, path.with_suffix(".npz.gz"), *more)
     with pytest.raises(FileNotFoundError):
         read_vectors(path.with_name("absent.txt"))
+
+
+# At a prompt
+
+
+def test_vectors_at_a_prompt(rng):
+    words = tuple(f"w{i}" for i in range(5000))
+    given = Vectors(words, rng.normal(size=(5000, 300)).astype(np.float32))
+    assert repr(given) == "Vectors(5,000 words x 300 dimensions, float32: 'w0', 'w1', 'w2', ...)"
+    assert len(given) == 5000
+    assert "w7" in given
+    assert "W7" not in given
+    assert np.shares_memory(given["w7"], given.matrix[7])
+    own, matrix = given
+    assert own is words
+    assert matrix is given.matrix
+    with pytest.raises(KeyError, match="got 'W7', expected one of the 5,000 words; check case"):
+        given["W7"]
+    with pytest.raises(KeyError, match="rows by number are those of"):
+        given[0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_most_similar_words(rng, dtype):
+    words, scale = tuple(f"w{i}" for i in range(3000)), 1e200 if dtype == "float64" else 1
+    matrix = (scale * rng.normal(size=(3000, 30))).astype(dtype)
+    matrix[5] = 0
+    found = Vectors(words, matrix).most_similar("w2", 7)
+    exact = matrix.astype(float) / scale
+    lengths = np.linalg.norm(exact, axis=1)
+    cosines = exact @ exact[2] / np.where(lengths == 0, 1, lengths) / lengths[2]
+    expected = np.argsort(-cosines)[1:8]
+    assert [word for word, _ in found] == [words[i] for i in expected]
+    np.testing.assert_allclose([x for _, x in found], cosines[expected], atol=1e-14)
+    assert len(Vectors(words[:3], matrix[:3]).most_similar("w0")) == 2

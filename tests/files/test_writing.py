@@ -151,8 +151,9 @@ def test_input_tables():
 
 
 def test_what_is_no_vectors():
-    for source in ("text", 3, [1, 2], np.eye(2), None):
+    for source in (3, [1, 2], np.eye(2), None):
         rejected("source: got a .*pass a pair", as_vectors, source, error=TypeError)
+    rejected("source: got 'text', .*read a file", as_vectors, "text", error=TypeError)
     rejected(r"vectors of lengths \[1, 2\]", as_vectors, {"a": [1.0], "b": [1.0, 2.0]})
     for source in ({}, ((), np.ones((0, 2)))):
         rejected("matrix: got shape", as_vectors, source)

@@ -133,6 +133,14 @@ def drawing(
             figure.savefig(part, dpi=dpi)
 
 
+def below(figure: Figure, text: str, handles: Sequence[Any], columns: int = 4) -> None:
+    """A legend below all panels, under what their horizontal axes have."""
+    figure.legend(
+        handles=handles, title=text, loc="outside lower center", ncols=columns, fontsize=9.5,
+        title_fontsize=10.5, frameon=False,
+    )  # fmt: skip
+
+
 def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table as Markdown."""
     lines = [f"| {' | '.join(cells)} |" for cells in (heads, *rows)]

@@ -8,7 +8,6 @@ at 95 %), and by the bootstrap.
 """
 
 import itertools
-import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import jaxmeta
-from experiments import _generated, _record
+from experiments import _forest, _generated, _record
 from jaxmeta.evaluate import (
     TASKS,
     MissingData,
@@ -267,17 +266,13 @@ def report(
         )
 
     made = {name: lambda rows, _, make=make: make(rows) for name, make in texts.items()}
-    figures = {
-        f"differences_{slug(name)}" if several else "differences": partial(plot, cells, name)
-        for name in settings
-    }
     _record.publish(
         out,
         config,
         {"rows": rows, "best": best},
         started=started,
         texts={"table": tables} | made,
-        figures=figures,
+        figures=figures(settings, cells),
     )
 
 
@@ -286,42 +281,48 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower())
 
 
+def figures(settings: Sequence[str], cells: Sequence[Cell]) -> dict[str, Callable[..., None]]:
+    """Differences in each setting, by the name of the figure."""
+    several = len(settings) > 1
+    return {
+        f"differences_{slug(name)}" if several else "differences": partial(plot, cells, name)
+        for name in settings
+    }
+
+
 def plot(
     cells: Sequence[Cell], setting: str, rows: Sequence[Mapping[str, Any]], _: Any, path: Path
 ) -> None:
     """Differences to unweighted concatenation with intervals, a panel for each cell.
 
-    Over several seeds: the mean of the differences, and the widest interval.
+    Over several seeds: the mean of the differences, and the widest interval. All settings have the
+    same scale.
     """
-    own = [row for row in rows if row["setting"] == setting]
-    methods = [method for method in _record.unique(own, "method") if method != REFERENCE]
-    across = min(len(cells), 4)
-    down = math.ceil(len(cells) / across)
-    size = 2.2 + 2.9 * across, 1.0 + (0.9 + 0.24 * len(methods)) * down
-    with _record.drawing(path, down, across, size=size, dpi=110, sharey=True) as (figure, grid):
-        for axes in grid.flat[len(cells) :]:
-            axes.set_visible(False)
-        for axes, cell in zip(grid.flat, cells, strict=False):
-            for place, method in enumerate(reversed(methods)):
-                found = [
-                    row
-                    for row in own
-                    if row["method"] == method and (row["task"], row["metric"]) == cell
-                ]
-                middle = float(np.mean([row["difference"] for row in found]))
-                low = min(row["difference_low"] for row in found)
-                high = max(row["difference_high"] for row in found)
-                interval(axes, place, middle, low, high)
-            axes.axvline(0, color="black", lw=0.8)
-            axes.tick_params(axis="x", labelsize=8)
-            axes.set_title(heading(own, cell).replace(" (", "\n("), fontsize=9)
-            axes.set_yticks(range(len(methods)), list(reversed(methods)), fontsize=9)
-        figure.supxlabel(f"points above {REFERENCE}, 95 % interval ({setting})", fontsize=10)
+    drawn = [r for r in rows if (r["task"], r["metric"]) in cells and r["method"] != REFERENCE]
+    own = [row for row in drawn if row["setting"] == setting]
+    panels = {
+        heading(own, cell).replace(" (", "\n("): {
+            method: _difference(
+                [r for r in own if (r["method"], r["task"], r["metric"]) == (method, *cell)]
+            )
+            for method in _record.unique(own, "method")
+        }
+        for cell in cells
+    }
+    _forest.forest(
+        path,
+        panels,
+        ends=_forest.limits(
+            100 * row[f"difference{end}"] for row in drawn for end in ("", "_low", "_high")
+        ),
+        title=f"{setting}: {_forest.verdict(panels, REFERENCE, 'tasks')}",
+        reference=REFERENCE,
+    )
 
 
-def interval(axes: Any, place: int, middle: float, low: float, high: float) -> None:
-    """Draw a difference times 100, with its interval: in colour if that is on one side of 0."""
-    sure = low > 0 or high < 0
-    colour = (_record.BLUE if middle > 0 else _record.VERMILION) if sure else _record.GREY
-    axes.plot([100 * low, 100 * high], [place, place], color=colour, lw=2)
-    axes.plot(100 * middle, place, "o", color=colour, ms=5)
+def _difference(seeds: Sequence[Mapping[str, Any]]) -> _forest.Difference:
+    return _forest.points(
+        float(np.mean([row["difference"] for row in seeds])),
+        min(row["difference_low"] for row in seeds),
+        max(row["difference_high"] for row in seeds),
+    )

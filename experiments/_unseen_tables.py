@@ -18,6 +18,20 @@ Seen after the fact: it is .02 to .16 for files of whole words, .2 to .85 for th
 """
 GAPS = ((3.0, "more than 3"), (2.0, "2 to 3"), (1.0, "1 to 2"), (0.0, "less than 1"))
 
+HALVES = {
+    "develop": "development half",
+    "test": "test half",
+    "both": "files of both halves",
+    "degenerate": "noise, shuffled, copy",
+}
+"""Where files are from, and what the figure says of it."""
+DRAWN = {
+    "unit rows": (_record.GREY, "s"),
+    "default": (_record.VERMILION, "o"),
+    "word forms less chance": (_record.BLUE, "^"),
+}
+"""Methods of the figure: colours and markers."""
+
 
 # Tables. Rows are dictionaries, as read from CSV.
 
@@ -259,29 +273,40 @@ def _predicted(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str,
 
 
 def plot(rows: Rows, _signs: Rows, path: Path) -> None:
-    """Above the best file: unit rows, the default and weights by word forms, pair by pair."""
-    halves = [
-        x for x in ("develop", "test", "both", "degenerate") if any(r["half"] == x for r in rows)
-    ]
-    methods = {
-        "unit rows": _record.GREY,
-        "default": _record.VERMILION,
-        "word forms less chance": _record.BLUE,
-    }
-    tallest = max(len({r["files"] for r in rows if r["half"] == half}) for half in halves)
-    size = 5.2 * len(halves), 1.5 + 0.17 * tallest
-    with _record.drawing(path, 1, len(halves), size=size, dpi=110) as (_, (panels,)):
-        for axes, half in zip(panels, halves, strict=True):
-            own = [row for row in rows if row["half"] == half]
-            default = {r["files"]: r["over_best"] for r in own if r["method"] == "default"}
-            order = sorted(default, key=lambda files: default[files])
-            for method, colour in methods.items():
-                value = {r["files"]: 100 * r["over_best"] for r in own if r["method"] == method}
-                axes.plot([value[x] for x in order], range(len(order)), "o", color=colour, ms=4,
-                          label=method)  # fmt: skip
-            axes.axvline(0, color="black", lw=0.8)
-            axes.set_yticks(range(len(order)), order, fontsize=6)
-            axes.set_ylim(-1, len(order))
-            axes.set_title(half, fontsize=11)
-            axes.set_xlabel("points above the best file")
-        panels[0].legend(fontsize=8, loc="upper left")
+    """Above the best file: unit rows, the default and weights by word forms.
+
+    Combinations stand side by side, in the order of the default; names are in the table.
+    """
+    every = {x: [r for r in rows if r["half"] == x] for x in HALVES}
+    every = {half: own for half, own in every.items() if own}
+    counts = {half: len(_record.unique(own, "files")) for half, own in every.items()}
+    widths = {"width_ratios": [max(count, 26) for count in counts.values()]}
+    shown = {100 * r["over_best"] for r in rows if r["method"] in DRAWN}
+    low, high = min(shown) - 2, max(shown) + 2
+    with _record.drawing(
+        path, 1, len(every), size=(13, 6.2), dpi=110, sharey=True, gridspec_kw=widths
+    ) as (figure, (panels,)):
+        for axes, (half, own) in zip(panels, every.items(), strict=True):
+            found = {(r["method"], r["files"]): 100 * r["over_best"] for r in own}
+            files = sorted(_record.unique(own, "files"), key=lambda x: found["default", x])
+            places = range(len(files))
+            columns = {method: [found[method, x] for x in files] for method in DRAWN}
+            ends = (list(map(end, zip(*columns.values(), strict=True))) for end in (min, max))
+            axes.vlines(places, *ends, color=_record.GREY, lw=0.7, alpha=0.6)
+            for method, (colour, marker) in DRAWN.items():
+                axes.plot(places, columns[method], marker, color=colour, ms=4.5, label=method)
+            axes.axhline(0, color="black", lw=0.8)
+            above = sum(x >= 0 for x in columns["default"])
+            title = f"{HALVES[half]}:\ndefault not below in {above} of {len(files)}"
+            axes.set_title(title, fontsize=10)
+            axes.set(xticks=[], ylim=(low, high), xlim=(-1, len(files)))
+        panels[0].set_ylabel("points above the best single file")
+        fair = {r["files"]: r["over_best"] >= 0 for r in rows
+                if r["method"] == "default" and r["half"] != "degenerate"}  # fmt: skip
+        figure.suptitle(
+            f"The default is at or above the best file for {sum(fair.values())} of {len(fair)} "
+            "combinations of files that have something to give",
+            fontsize=12,
+        )
+        handles, _ = panels[0].get_legend_handles_labels()
+        _record.below(figure, "combinations of files, in the order of the default", handles)

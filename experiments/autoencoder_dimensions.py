@@ -145,12 +145,15 @@ def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         axes.legend(frameon=False, fontsize=9, ncols=2)
 
 
+FIGURES = {"autoencoder_dimensions": plot}
+
+
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write and print."""
     started = time.time()
     rows = run(config, out.parent / "cache")
-    texts, figures = {"table": table}, {"autoencoder_dimensions": plot}
-    _record.publish(out, config, {"rows": rows}, started=started, texts=texts, figures=figures)
+    texts = {"table": table}
+    _record.publish(out, config, {"rows": rows}, started=started, texts=texts, figures=FIGURES)
     return rows
 
 

@@ -32,6 +32,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from matplotlib.lines import Line2D
 
 import jaxmeta
 from experiments import _embeddings, _record
@@ -286,22 +287,58 @@ def columns(points: Sequence[dict], row: dict, *names: str) -> Iterator[np.ndarr
 
 
 def plot_losses(rows: Sequence[dict], points: Sequence[dict], path: Path) -> None:
-    """PIP loss against k: by the paper's recipe, and predicted."""
-    with _record.drawing(path, 1, len(rows), size=(5 * len(rows), 4.6)) as (_, (panels,)):
+    """PIP loss against k: by the paper's recipe, and predicted, up to the edge of the noise.
+
+    Where a curve is smallest beyond that edge, its k is marked on the axis.
+    """
+    shared = {"sharex": True, "sharey": True}
+    size = 4.2 * len(rows), 4.8
+    with _record.drawing(path, 1, len(rows), size=size, dpi=110, **shared) as (figure, (panels,)):
         for axes, r in zip(panels, rows, strict=True):
             k, paper, predicted = columns(points, r, "k", "paper", "predicted")
-            colour = COLOURS[str(r["source"])]
-            for y, name, best, style in (
-                (paper, "the paper's recipe", r["paper"], {"ls": "--", "lw": 1.8}),
-                (predicted, "ideal_strengths", r["ideal"], {"lw": 2.5}),
+            for y, best, colour, line, marker in (
+                (paper, r["paper"], _record.VERMILION, "--", "o"),
+                (predicted, r["ideal"], _record.BLUE, "-", "D"),
             ):
-                axes.plot(k, y, color=colour, label=f"{name}: smallest at k = {best:,.0f}", **style)
-                at = k == best  # nothing, where it lies beyond the edge of the noise
-                axes.plot(k[at], y[at], "o", color="white", mec=colour, mew=2, ms=8)
-            axes.set(xlabel="dimensions k", ylim=0)
-            axes.set_title(f"{r['source']}, {r['corpus']}")
-            axes.legend(frameon=False, fontsize=9, loc="lower right")
+                axes.plot(k, y, color=colour, ls=line, lw=2.2)
+                at = k == best
+                place = (best, y[at][0]) if at.any() else (best, 0)
+                side = "center" if at.any() else "left" if best < 0.5 * r["words"] else "right"
+                style = {"color": "white", "mec": colour, "mew": 2, "ms": 8, "zorder": 4}
+                axes.plot(*place, marker, **style, clip_on=False)
+                axes.annotate(
+                    f"k = {best:,.0f}", place, (0, -18 if at.any() else 9), ha=side,
+                    textcoords="offset points", color=colour, fontsize=10, zorder=3,
+                    bbox={"color": "white", "pad": 1},
+                )  # fmt: skip
+            axes.axvline(k[-1], color=_record.GREY, lw=1, ls=":")
+            axes.set_xscale("log")
+            axes.set_title(f"{r['source']}, {r['corpus']}", fontsize=11)
+        panels[0].set(xlim=(0.9, 1.15 * max(r["words"] for r in rows)), ylim=0)
         panels[0].set_ylabel("estimated PIP loss")
+        ratios = [r["ideal"] / r["paper"] for r in rows]
+        figure.suptitle(
+            "ideal_strengths has the smallest loss at "
+            f"{min(ratios):.2g} to {max(ratios):.2g} times the dimensions of the paper's recipe",
+            fontsize=12,
+        )
+        handles = [
+            Line2D([], [], color=colour, ls=line, marker=marker, mfc="white", mew=2, label=label)
+            for colour, line, marker, label in (
+                (_record.VERMILION, "--", "o", "the paper's recipe, and its smallest loss"),
+                (
+                    _record.BLUE,
+                    "-",
+                    "D",
+                    "ideal_strengths (on the axis: smallest where none is drawn)",
+                ),
+                (_record.GREY, ":", "", "edge of the noise: curves end"),
+            )
+        ]
+        _record.below(figure, "dimensions k", handles)
+
+
+FIGURES = {"spectra": plot_spectra, "pip_loss": plot_losses}
 
 
 def report(config: Config, out: Path) -> list[Row]:
@@ -315,8 +352,7 @@ def report(config: Config, out: Path) -> list[Row]:
     # Neighbours on a logarithmic axis look the same: the table keeps those that do not.
     chosen = {(row.source, getattr(row, name)) for row in rows for name in KS}
     kept = [p for p in points if p.k % max(p.k // 100, 1) == 0 or (p.source, p.k) in chosen]
-    figures = {"spectra": plot_spectra, "pip_loss": plot_losses}
-    _record.publish(out, config, {"rows": rows, "curves": kept}, started=started, figures=figures)
+    _record.publish(out, config, {"rows": rows, "curves": kept}, started=started, figures=FIGURES)
     return rows
 
 

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxmeta
-from experiments import _record
+from experiments import _forest, _record
 from jaxmeta.evaluate import SIMILARITY, WordPairs, evaluate, paired_bootstrap, similarity
 
 FILES = {
@@ -212,21 +212,27 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
     """Differences to the best single file, with intervals."""
-    groups = _record.unique(rows, "files")
-    methods = list(VARIANTS)
-    size = 3 + 3 * len(groups), 5
-    with _record.drawing(path, 1, len(groups), size=size, dpi=120, sharey=True) as (_, (panels,)):
-        for axis, group in zip(panels, groups, strict=True):
-            own = {row["method"]: row for row in rows if row["files"] == group}
-            for place, method in enumerate(reversed(methods)):
-                one = own[method]
-                colour = _record.VERMILION if method == "default" else _record.BLUE
-                axis.plot([100 * one["low"], 100 * one["high"]], [place] * 2, color=colour, lw=2)
-                axis.plot(100 * one["difference"], place, "o", color=colour)
-            axis.axvline(0, color=_record.GREY, lw=1)
-            axis.set_title(group.replace(" + ", "\n+ "), fontsize=10)
-            axis.set_xlabel("points above the best file")
-            axis.set_yticks(range(len(methods)), list(reversed(methods)))
+    panels = {
+        group.replace(" + ", "\n+ "): {
+            method: _forest.points(
+                *(found[group, method][x] for x in ("difference", "low", "high"))
+            )
+            for method in VARIANTS
+        }
+        for found in [{(row["files"], row["method"]): row for row in rows}]
+        for group in _record.unique(rows, "files")
+    }
+    reference = "the best file"
+    _forest.forest(
+        path,
+        panels,
+        ends=_forest.limits_of(panels),
+        title=f"Files together: {_forest.verdict(panels, reference, 'combinations')}",
+        reference=reference,
+    )
+
+
+FIGURES = {"differences": plot}
 
 
 def report(config: Config, out: Path) -> list[Row]:
@@ -251,7 +257,7 @@ def report(config: Config, out: Path) -> list[Row]:
         {"rows": rows},
         started=started,
         texts={"table": table},
-        figures={"differences": plot},
+        figures=FIGURES,
         dtype="float32",
     )
     return rows

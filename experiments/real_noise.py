@@ -37,6 +37,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from matplotlib.lines import Line2D
 
 import jaxmeta
 from experiments import _record, corpus_to_sources
@@ -58,6 +59,15 @@ CORPORA = {
 }  # fmt: skip
 PARTS = 64  # a quarter and its halves, quarters, eighths and sixteenths
 ALPHA = 0.5
+_EQUALISED = "noise equalised by its profile", _record.VERMILION, "D"
+KNOWN = {
+    "halves": (r"$\sigma$ from halves, as in the paper", _record.BLUE, "o"),
+    "nested": (r"$\sigma$ from nested parts", _record.GREEN, "s"),
+    "equalised": _EQUALISED,
+    "estimated ideal": _EQUALISED,
+    "": ("the truth", "black", "^"),
+}
+"""What the figure has for the end of a name: what is known of the noise, colour and marker."""
 
 
 @dataclass(frozen=True)
@@ -383,28 +393,58 @@ def plot(noises: Sequence[dict], rows: Sequence[dict], path: Path) -> None:
                     "ideal strengths, halves", "RIE, nested", "ideal strengths, nested",
                     "estimated ideal", "equalised"),
     }  # fmt: skip
-    size = 3.2 * len(signals) + 2, 6.5
-    with _record.drawing(path, 2, len(signals), size=size, sharey="row") as (_, axes):
-        for row, (kind, names) in zip(axes, shown.items(), strict=True):
-            for panel, signal in zip(row, signals, strict=True):
-                for place, name in enumerate(reversed(names)):
+    what = {"k": "Number of dimensions:\nloss over that at the best k",
+            "weights": "Weights: loss over that\nof the best weights"}  # fmt: skip
+    losses = [r["loss"] for r in rows if r["name"] in shown[str(r["kind"])]]
+    ends = 0.98 * min(losses), 1.03 * max(losses)
+    ticks = [x for x in (1, 1.2, 1.5, 2, 3, 5) if x < ends[1]]
+    heights = {"height_ratios": [len(names) for names in shown.values()]}
+    shared: dict[str, Any] = {"sharex": True, "sharey": "row", "gridspec_kw": heights}
+    size = 3.6 + 2.7 * len(signals), 7.4
+    with _record.drawing(path, 2, len(signals), size=size, dpi=110, **shared) as (figure, grid):
+        for panels, (kind, names) in zip(grid, shown.items(), strict=True):
+            for panel, signal in zip(panels, signals, strict=True):
+                for place, name in enumerate(names):
                     own = [
                         r["loss"] for r in rows
                         if (r["kind"], r["name"], r["signal"]) == (kind, name, signal)
                     ]  # fmt: skip
-                    new = name.startswith(("equalised", "estimated"))
-                    colour = _record.VERMILION if new else _record.BLUE
-                    panel.plot(own, [place] * len(own), "o", color=colour, alpha=0.7, ms=6)
-                panel.axvline(1, color="black", lw=1)
-                panel.set_xscale("log")
-                panel.set_xticks([1, 1.2, 1.5, 2, 3], ["1", "1.2", "1.5", "2", "3"], minor=False)
+                    _, colour, marker = next(x for end, x in KNOWN.items() if name.endswith(end))
+                    dots = np.linspace(-0.22, 0.22, len(own)) + place
+                    panel.plot(own, dots, marker, color=colour, alpha=0.8, ms=5, mew=0)
+                    if place % 2:
+                        panel.axhspan(place - 0.5, place + 0.5, color="black", alpha=0.04, lw=0)
+                panel.axvline(1, color="black", lw=0.8)
+                panel.set(xscale="log", xlim=ends, ylim=(len(names) - 0.5, -0.5))
+                panel.set_xticks(ticks, [f"{x:g}" for x in ticks])
                 panel.minorticks_off()
-                panel.set_xlim(0.9, 3.3)
-                panel.set_yticks(range(len(names)), tuple(reversed(names)))
-                if kind == "k":
-                    panel.set_title(str(signal))
-                what = "the best k" if kind == "k" else "the best weights of its directions"
-                panel.set_xlabel(f"loss over {what}", fontsize=9)
+                panel.set_yticks(range(len(names)), names)
+            panels[0].set_ylabel(what[kind], fontsize=10)
+        for panel, signal in zip(grid[0], signals, strict=True):
+            panel.set_title(str(signal), fontsize=11)
+        worst = {
+            end: max(
+                r["loss"] for r in rows
+                if r["kind"] == "k" and r["name"] in shown["k"] and r["name"].endswith(end)
+            )
+            for end in ("paper, halves", "halves", "nested", "equalised")
+        }  # fmt: skip
+        figure.suptitle(
+            "Loss at the chosen k over the best, at the worst: "
+            f"{worst['paper, halves']:.2f} by the paper's rule;\nby the others "
+            f"{worst['halves']:.2f} with noise from halves, {worst['nested']:.2f} from nested "
+            f"parts, {worst['equalised']:.2f} equalised",
+            fontsize=12,
+        )
+        figure.align_ylabels(grid[:, 0])
+        handles = [
+            Line2D([], [], color=colour, marker=marker, ls="", ms=6, label=label)
+            for label, colour, marker in dict.fromkeys(KNOWN.values())
+        ]
+        _record.below(figure, "ratio of losses, a dot for each corpus and seed", handles)
+
+
+FIGURES = {"real_noise": plot}
 
 
 def report(config: Config, out: Path) -> tuple[list[Noise], list[Row]]:
@@ -417,7 +457,7 @@ def report(config: Config, out: Path) -> tuple[list[Noise], list[Row]]:
         {"noise": noises, "rows": rows},
         started=started,
         texts={"summary": summary},
-        figures={"real_noise": plot},
+        figures=FIGURES,
     )
     return noises, rows
 

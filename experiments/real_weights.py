@@ -26,6 +26,7 @@ from jaxmeta.text import Source
 
 WEIGHTS = ("UW", "SW", "DW", "DW as released", "spiked", "RIE", "ideal strengths", "aligned")
 TASKS = (*SIMILARITY, "Google", "STS14")
+COLUMNS = [(task, "accuracy" if task == "Google" else "spearman") for task in TASKS]
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,8 @@ def report(config: Config, out: Path) -> list[_scoring.Row]:
     """Run, write and print."""
     started = time.time()
     rows, best = run(config, out.parent / "cache")
-    cells = dict.fromkeys((row.task, row.metric) for row in rows if row.metric != "pearson")
-    whole = [cell for cell in cells if cell[0] not in _scoring.PARTS]
-    _scoring.report(config, out, (rows, best), whole, started=started)
+    columns = [cell for cell in COLUMNS if cell[0] in config.tasks]
+    _scoring.report(config, out, (rows, best), columns, started=started)
     return rows
 
 

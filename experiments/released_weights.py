@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import _record, _scoring, table1, table2, table3
+from experiments import _forest, _record, _scoring, table1, table2, table3
 
 VERSIONS = {
     "as printed, own ideal": ("DW", "SW"),
@@ -160,24 +160,54 @@ def _gain(mean: Mapping[Any, float], setting: str, method: str, cell: _scoring.C
 
 
 def plot(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Gains over unweighted concatenation, a panel for each version, a dot for each column."""
+    """Gains over unweighted concatenation: a panel for each table, a dot for each of its columns.
+
+    Beside each version stands in how many columns it is first.
+    """
+    tables = [t for t in NAMES if any(row["table"] == t for row in rows)]
     versions = _record.unique(rows, "version")
-    columns = _record.unique(rows, "table", "setting", "task")
-    labels = [f"{task} ({setting})" for _, setting, task in columns]
-    place = {column: i for i, column in enumerate(reversed(columns))}
-    size = 4 + 1.7 * len(versions), 1.2 + 0.2 * len(columns)
-    with _record.drawing(path, 1, len(versions), size=size, dpi=110, sharey=True) as (figure, grid):
-        for axes, version in zip(grid[0], versions, strict=True):
-            for row in rows:
-                if row["version"] == version:
-                    y = place[row["table"], row["setting"], row["task"]]
-                    _scoring.interval(axes, y, *(float(row[x]) for x in ("gain", "low", "high")))
-            axes.set_title(version.replace(", ", ",\n").replace(" in ", "\nin "), fontsize=9)
+    ends = _forest.limits(100 * row["gain"] for row in rows)
+    size = 2.4 + 2.6 * len(tables), 1.6 + 0.6 * len(versions)
+    shared = {"sharex": True, "sharey": True}
+    with _record.drawing(path, 1, len(tables), size=size, dpi=110, **shared) as (figure, grid):
+        for axes, table in zip(grid[0], tables, strict=True):
+            for y, version in enumerate(versions):
+                own = [r for r in rows if (r["table"], r["version"]) == (table, version)]
+                for up, row in zip(np.linspace(-0.32, 0.32, len(own)), own, strict=True):
+                    one = _forest.points(row["gain"], row["low"], row["high"])
+                    _forest.draw(axes, y + up, one, ends, interval=False)
+                first = sum(str(row["first"]) == "True" for row in own)
+                beside = f"{first} of {len(own)}" if own else "not\nscored"
+                place = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
+                axes.text(1.02, y, beside, **place)
+                if y % 2:
+                    axes.axhspan(y - 0.5, y + 0.5, color="black", alpha=0.04, lw=0)
+            axes.text(1.02, -0.62, "first in", **place)
+            axes.set_title(NAMES[table], fontsize=11)
             axes.axvline(0, color="black", lw=0.8)
-            axes.tick_params(axis="x", labelsize=8)
-            axes.set_xlim(-13, 21)  # but for the intervals of RG, all is inside
-        grid[0][0].set_yticks(range(len(columns)), list(reversed(labels)), fontsize=7)
-        figure.supxlabel("points above unweighted concatenation, 95 % interval", fontsize=10)
+        grid[0][0].set_yticks(range(len(versions)), versions)
+        grid[0][0].set(xlim=ends, ylim=(len(versions) - 0.5, -0.5))
+        figure.suptitle(_shares(rows), fontsize=12)
+        beyond = any(not ends[0] <= 100 * row["gain"] <= ends[1] for row in rows)
+        handles = _forest.legend(beyond=beyond, reference="UW")
+        _record.below(
+            figure, "points above UW, a dot for each column of the paper's table", handles
+        )
+
+
+def _shares(rows: Sequence[Mapping[str, Any]]) -> str:
+    """In what share of all columns each kind of version is above UW."""
+    shares = []
+    for kind in ("as printed", "as released", "no weights"):
+        gains = [row["gain"] > 0 for row in rows if str(row["version"]).startswith(kind)]
+        shares.append(f"{100 * np.mean(gains):.0f} %")
+    return (
+        f"Weights as printed are above UW in {shares[0]} of columns, as released in {shares[1]}, "
+        f"and a flatter spectrum without weights in {shares[2]}"
+    )
+
+
+FIGURES = {"gains": plot}
 
 
 def report(config: Config, out: Path, results: Path) -> list[Row]:
@@ -196,7 +226,7 @@ def report(config: Config, out: Path, results: Path) -> list[Row]:
         {"rows": found},
         started=started,
         texts={"table": summary, "distances": lambda _: distances(tables)},
-        figures={"gains": plot},
+        figures=FIGURES,
         dtype="none",
     )
     return found

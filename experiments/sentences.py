@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments import _record, pretrained
+from experiments import _forest, _record, pretrained
 from jaxmeta.adapters import Encoders
 from jaxmeta.evaluate import (
     Comparison,
@@ -254,27 +254,29 @@ def _cells(rows: list[dict[str, Any]]) -> Iterator[list[str]]:
 
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
     """Differences to the best single encoder, with intervals; plans are of the same data."""
-    size = 4 * len(SHOWN) + 3, 5
-    with _record.drawing(path, 1, len(SHOWN), size=size, dpi=120, sharey=True) as (_, (panels,)):
-        for axis, (task, metric) in zip(panels, SHOWN.items(), strict=True):
-            own = [
-                row
-                for row in rows
-                if (row["task"], row["metric"]) == (task, metric)
-                and row["fitted"] in ("", TASKS[task][0])
-                and row["files"] != row["method"]
-            ]
-            for place, row in enumerate(reversed(own)):
-                default = str(row["method"]).startswith("default")
-                colour = _record.VERMILION if default else _record.BLUE
-                ends = [100 * row["difference_low"], 100 * row["difference_high"]]
-                axis.plot(ends, [place] * 2, color=colour, lw=2)
-                axis.plot(100 * row["difference"], place, "o", color=colour)
-            axis.axvline(0, color=_record.GREY, lw=1)
-            axis.set_title(f"{task}, {metric.title()}", fontsize=10)
-            axis.set_xlabel("points above the best encoder")
-            labels = [f"{row['files']}: {row['method']}" for row in reversed(own)]
-            axis.set_yticks(range(len(own)), labels)
+    panels = {
+        f"{task}, {metric.title()}": {
+            f"{row['files']}: {row['method']}": _forest.points(
+                row["difference"], row["difference_low"], row["difference_high"]
+            )
+            for row in rows
+            if (row["task"], row["metric"]) == (task, metric)
+            and row["fitted"] in ("", TASKS[task][0])
+            and row["files"] != row["method"]
+        }
+        for task, metric in SHOWN.items()
+    }
+    reference = "the best encoder"
+    _forest.forest(
+        path,
+        panels,
+        ends=_forest.limits_of(panels),
+        title=f"Encoders of sentences: {_forest.verdict(panels, reference, 'tasks')}",
+        reference=reference,
+    )
+
+
+FIGURES = {"differences": plot}
 
 
 def report(config: Config, out: Path) -> list[Row]:
@@ -287,7 +289,7 @@ def report(config: Config, out: Path) -> list[Row]:
         {"rows": rows},
         started=started,
         texts={"table": table},
-        figures={"differences": plot},
+        figures=FIGURES,
         dtype="float32",
     )
     return rows

@@ -33,6 +33,7 @@ CELLS = {
 }
 """The paper's names of tasks, and ours."""
 OTHERS = [(name, "spearman") for name in SIMILARITY if (name, "spearman") not in CELLS.values()]
+COLUMNS = [*CELLS.values(), *OTHERS]
 PRINTED = {
     (SETTING, method, task): value
     for method, values in {
@@ -91,8 +92,7 @@ def report(config: Config, out: Path) -> None:
     started = time.time()
     found = run(config, out.parent / "cache")
     comparison = partial(_scoring.compare, printed=PRINTED, cells=CELLS)
-    cells = [*CELLS.values(), *OTHERS]
-    _scoring.report(config, out, found, cells, started=started, comparison=comparison)
+    _scoring.report(config, out, found, COLUMNS, started=started, comparison=comparison)
 
 
 if __name__ == "__main__":

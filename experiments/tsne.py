@@ -168,22 +168,26 @@ def print_table(rows: Sequence[Row]) -> None:
 
 
 def plot(rows: Sequence[dict], points: Sequence[dict], path: Path) -> None:
-    """A panel for each embedding, and one with the shares of neighbours."""
+    """A panel for each embedding, and one with the shares of neighbours.
+
+    What t-SNE draws may be turned as one likes: all pictures have positive words to the right.
+    """
     names = _record.unique(rows, "embedding")
-    with _record.drawing(path, 2, 3, size=(13, 8.4)) as (_, grid):
+    nearest_one = {row["embedding"]: row for row in rows if row["neighbours"] == min(NEIGHBOURS)}
+    with _record.drawing(path, 2, 3, size=(12, 8), dpi=110) as (figure, grid):
         *panels, last = grid.flat
         for axes, name in zip(panels, names, strict=True):
+            own = [point for point in points if point["embedding"] == name]
+            places, sentiments = turned(own), np.array([point["sentiment"] for point in own])
             for sentiment, (colour, marker) in CLASSES.items():
-                own = [p for p in points if (p["embedding"], p["sentiment"]) == (name, sentiment)]
-                x, y = ([p[axis] for p in own] for axis in ("x", "y"))
                 style = {"color": colour, "marker": marker, "s": 34, "alpha": 0.8, "lw": 0}
-                axes.scatter(x, y, label=sentiment, **style)
-            row = next(row for row in rows if row["embedding"] == name)
-            axes.set_title(f"{name}, k = {row['k']:,.0f}")
-            axes.set(xticks=[], yticks=[])
+                axes.scatter(*places[sentiments == sentiment].T, label=sentiment, **style)
+            share = 100 * nearest_one[name]["accuracy"]
+            title = f"{name}, k = {nearest_one[name]['k']:,.0f}: {share:.0f} % beside their own"
+            axes.set_title(title, fontsize=11)
+            axes.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
             axes.spines[:].set_visible(True)
             axes.spines[:].set_color(_record.GREY)
-        panels[0].legend(frameon=True, fontsize=9, loc="best")
         for shift, (neighbours, (colour, marker)) in zip(
             (-0.12, 0.12), NEIGHBOURS.items(), strict=True
         ):
@@ -194,14 +198,38 @@ def plot(rows: Sequence[dict], points: Sequence[dict], path: Path) -> None:
             place, ends = np.arange(len(own)) + shift, [share - low, high - share]
             style = {"fmt": marker, "color": colour, "capsize": 3}
             last.errorbar(share, place, xerr=ends, **style, label=f"{neighbours} nearest")
-        sentiments = [p["sentiment"] for p in points if p["embedding"] == names[0]]
-        chance = 100 * max(map(sentiments.count, CLASSES)) / len(sentiments)
+        classes = [p["sentiment"] for p in points if p["embedding"] == names[0]]
+        chance = 100 * max(map(classes.count, CLASSES)) / len(classes)
         last.axvline(chance, color=_record.GREY, ls="--", lw=1, label="the larger class")
+        last.yaxis.tick_right()
+        last.spines["right"].set_visible(True)
+        last.spines["left"].set_visible(False)
         last.set_yticks(range(len(names)), names)
         last.invert_yaxis()
-        last.set(xlabel="words among their own class, %", xlim=(None, 100.5))
-        last.set_title("in the full space")
-        last.legend(fontsize=9, loc="best")
+        last.set(xlabel="words whose neighbours are of their own class, %", xlim=(None, 100.5))
+        last.set_title("counted in all dimensions, 95 % intervals", fontsize=11)
+        handles = [x for axes in (panels[0], last) for x in axes.get_legend_handles_labels()[0]]
+        _record.below(figure, "words, and how many of the nearest are asked", handles, len(handles))
+        unweighted, weighted = (nearest_one[name] for name in ("UW", "DW"))
+        figure.suptitle(
+            "Every picture is turned so that positive words are to the right: the clearer the two "
+            f"sides, the better.\nWith weights (DW) {weighted['right']:.0f} of "
+            f"{weighted['words']:.0f} words are beside one of their own class, without (UW) "
+            f"{unweighted['right']:.0f}",
+            fontsize=12,
+        )
+
+
+def turned(points: Sequence[dict]) -> np.ndarray:
+    """Places, centred and turned so that the mean of positive words is to the right."""
+    places = np.array([[point["x"], point["y"]] for point in points])
+    places -= places.mean(axis=0)
+    positive = np.array([point["sentiment"] == "positive" for point in points])
+    x, y = places[positive].mean(axis=0) - places[~positive].mean(axis=0)
+    return places @ np.array([[x, -y], [y, x]]) / np.hypot(x, y)
+
+
+FIGURES = {"tsne": plot}
 
 
 def report(config: Config, out: Path) -> list[Row]:
@@ -209,9 +237,7 @@ def report(config: Config, out: Path) -> list[Row]:
     started = time.time()
     rows, points = run(config, out.parent / "cache")
     print_table(rows)
-    _record.publish(
-        out, config, {"rows": rows, "points": points}, started=started, figures={"tsne": plot}
-    )
+    _record.publish(out, config, {"rows": rows, "points": points}, started=started, figures=FIGURES)
     return rows
 
 

@@ -197,6 +197,9 @@ def _signs(
         )
 
 
+FIGURES = {"differences": plot}
+
+
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write rows, provenance, tables and the figure."""
     started = time.time()
@@ -214,7 +217,7 @@ def report(config: Config, out: Path) -> list[Row]:
             "apart": apart,
             "prediction": prediction,
         },
-        figures={"differences": plot},
+        figures=FIGURES,
         dtype="float32",
     )
     return rows

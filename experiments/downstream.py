@@ -107,7 +107,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Took:
-    """From text to vectors, when it was done."""
+    """From text to vectors, when it was done; NaN where some steps had been done before."""
 
     what: str
     seconds: float

@@ -47,6 +47,8 @@ ALPHA = 0.5
 PARTS = 8  # halves, their halves and quarters
 EQUALISED = "equalised"
 LAWS = "as it is", EQUALISED
+OF_SEVERAL = "SW, blocks", "DW, blocks", "aligned"
+"""Weightings that are SW, DW and spiked, if there is one source."""
 OWN: dict[str, Callable[..., Any]] = {
     "spiked": lambda values, sigma: spiked_strengths(
         jnp.abs(values), sigma=sigma, n=len(values), alpha=ALPHA
@@ -181,7 +183,7 @@ def weights(look: Look) -> dict[tuple[str, str], Any]:
     found, n = {}, len(look.eigenvalues)
     eigenvalues = jnp.asarray(look.eigenvalues, look.spectrum.values.dtype)
     for name, weighting in jaxmeta.WEIGHTINGS.items():
-        if weighting.needs == "ideal":
+        if weighting.needs == "ideal" or name in OF_SEVERAL:
             continue
         needed = weighting.needs in ("sigma", "eigenvalues")
         for which, sigma in look.sigmas.items() if needed else (("", None),):
@@ -406,12 +408,12 @@ def summary(noises: Rows, ks: Rows, weighings: Rows, points: Rows, _: Rows) -> s
 
 def number(value: float, digits: int) -> str:
     """Nothing, where there is none."""
-    return f"{value:.{digits}f}" if np.isfinite(value) else ""
+    return "∞" if value == np.inf else "" if np.isnan(value) else f"{value:.{digits}f}"
 
 
 def plot_bulk(noises: Rows, _: Rows, __: Rows, ___: Rows, bulk: Rows, path: Path) -> None:
     """Eigenvalues of noise as they are and equalised, and the semicircle."""
-    edges = np.linspace(-2, 2, 81)
+    edges = np.linspace(-2, 2, 61)
     x = np.linspace(-1, 1, 400)
     colours = dict(zip(LAWS, (_record.BLUE, _record.VERMILION), strict=True))
     size = 4.4 * len(noises), 4.6
@@ -429,9 +431,9 @@ def plot_bulk(noises: Rows, _: Rows, __: Rows, ___: Rows, bulk: Rows, path: Path
             axes.plot(x, 2 / np.pi * np.sqrt(1 - x**2), **law_of_noise)
             axes.set_title(str(r["signal"]))
             axes.set_xlabel(r"eigenvalue over $2\sigma\sqrt{n}$")
-            axes.set_ylim(0, 1.35 * axes.get_ylim()[1])
             axes.legend(frameon=False, fontsize=10, loc="upper center")
-        panels[0].set_ylabel("share of eigenvalues")
+        panels[0].set_ylabel("density of eigenvalues")
+        panels[0].set_ylim(0, 1.4 * panels[0].get_ylim()[1])
         figure.suptitle(_bulk_title(noises), fontsize=13)
 
 

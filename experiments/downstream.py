@@ -347,12 +347,16 @@ def report(config: Config, out: Path) -> list[Row]:
 def main() -> None:
     """Do as the command line says."""
     parser = _record.parser(__doc__)
+    parser.add_argument("--words", type=int, help="of the vocabulary, if not 10,000")
     parser.add_argument("--trained", nargs="*", choices=TRAINED, help="if not all of them")
     asked = parser.parse_args()
-    config = SMOKE if asked.smoke else FULL
+    config, name = SMOKE if asked.smoke else FULL, "downstream"
+    if asked.words is not None:
+        sources = dataclasses.replace(config.sources, size=asked.words)
+        config, name = dataclasses.replace(config, sources=sources), f"{name}_{asked.words}"
     if asked.trained is not None:
         config = dataclasses.replace(config, trained=tuple(asked.trained))
-    report(config, _record.folder(asked, "downstream"))
+    report(config, _record.folder(asked, name))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ r"""What the rule "equalised" does to a corpus: its noise, k and weights by all 
   quarters, and stand where they do on the curve of loss of its leading directions.
 """
 
+import dataclasses
 import itertools
 import tempfile
 import time
@@ -91,6 +92,10 @@ class Noise:
     """Distance to the semicircle."""
     ideal: int
     """Directions of the estimated ideal."""
+    first: int
+    second: int
+    best: float
+    """k of each half with the smallest cross-validated loss, and that loss."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,7 @@ class K:
     second: int
     """Of the two halves."""
     crossed: float
-    """Cross-validated loss of a half over that at its best k; NaN beyond its directions."""
+    """Cross-validated loss of halves over that at the best k of each; NaN if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -301,6 +306,10 @@ def measure(config: Config, name: str, pair: _equalised.Pair, parts: Parts) -> T
     others = [multiply_by(signal) for signal in reversed(halves)]
     total = shared_square(*halves)
     crossed = cross_validated([look.spectrum for look in looks], signs, others, total=total)
+    bests = [
+        int(jaxmeta.best_dimension(values, strengths, alpha=ALPHA))
+        for values, strengths in zip(crossed.values, crossed.strengths, strict=True)
+    ]
     noise = (halves[0] - halves[1]).tocsr()
     laws = dict(zip(LAWS, (law(noise), law(equalise(noise, source.noise.scales))), strict=True))
     scales = np.asarray(source.noise.scales)
@@ -314,41 +323,52 @@ def measure(config: Config, name: str, pair: _equalised.Pair, parts: Parts) -> T
         law=laws[LAWS[0]][0],
         law_equalised=laws[LAWS[1]][0],
         ideal=len(source.ideal.values),
+        first=bests[0],
+        second=bests[1],
+        best=at(crossed, bests),
     )
     bulk = [
         Bulk(name, which, float(point), float(count))
         for which, (_, points, counts) in laws.items()
         for point, count in zip(points, counts, strict=True)
     ]
-    return [about], *compare(name, whole, looks, crossed), bulk
+    return [about], *compare(name, whole, looks, crossed, about.best), bulk
+
+
+def first(k: int, like: Any) -> Any:
+    """Weights that keep the k first dimensions of those that there are."""
+    return (jnp.arange(len(like)) < k).astype(like.dtype)
+
+
+def seen(crossed: CrossValidated, c: Sequence[Any]) -> float:
+    """Cross-validated loss with weights for the directions of each half."""
+    return float(crossed.loss_of(jnp.stack(c))[-1])
+
+
+def at(crossed: CrossValidated, ks: Sequence[int]) -> float:
+    """The same where each half has its own k."""
+    return seen(crossed, [first(k, x) for k, x in zip(ks, crossed.values, strict=True)])
 
 
 def compare(
-    name: str, whole: Look, looks: Sequence[Look], crossed: CrossValidated
+    name: str, whole: Look, looks: Sequence[Look], crossed: CrossValidated, best: float
 ) -> tuple[list[K], list[Weights], list[Point]]:
     """Rules and weightings of the whole and of halves, with losses."""
-    best, rank = float(jnp.min(crossed.curve)), crossed.values.shape[1]
+    rank = crossed.values.shape[1]
     ks, of_halves = dimensions(whole), [dimensions(look) for look in looks]
     own = own_losses(whole, ks)
-    computed = len(whole.spectrum.values)
-
-    def over_best(c: Sequence[Any]) -> float:
-        return float(crossed.loss_of(jnp.stack([x[:rank] for x in c]))[-1]) / best
-
-    def first(k: int, of: int) -> Any:
-        return (jnp.arange(of) < k).astype(whole.spectrum.values.dtype)
-
     kept = []
     for way, k in ks.items():
         one, two = (found[way] for found in of_halves)
-        predicted = loss(whole, first(k, computed)) if k <= computed else np.nan
-        seen = over_best([first(x, rank) for x in (one, two)]) if max(one, two) <= rank else np.nan
-        kept.append(K(name, *way, k, own.get(way, np.nan), predicted, one, two, seen))
+        known = k <= len(whole.spectrum.values)
+        predicted = loss(whole, first(k, whole.spectrum.values)) if known else np.nan
+        own_k = at(crossed, (one, two)) / best if max(one, two) <= rank else np.nan
+        kept.append(K(name, *way, k, own.get(way, np.nan), predicted, one, two, own_k))
     weighed, by_halves = weights(whole), [weights(look) for look in looks]
     ranges = [
         Weights(
             name, *way, float(jnp.min(c)), float(jnp.max(c)), loss(whole, c),
-            over_best([found[way] for found in by_halves]),
+            seen(crossed, [found[way] for found in by_halves]) / best,
         )
         for way, c in weighed.items()
     ]  # fmt: skip
@@ -369,7 +389,7 @@ def compare(
 Rows = Sequence[dict[str, Any]]
 
 
-def summary(noises: Rows, ks: Rows, weighings: Rows, points: Rows, _: Rows) -> str:
+def summary(noises: Rows, ks: Rows, weighings: Rows, _: Rows, __: Rows) -> str:
     """The noise, then k and weights of each signal."""
     parts = [
         _record.markdown(
@@ -384,8 +404,8 @@ def summary(noises: Rows, ks: Rows, weighings: Rows, points: Rows, _: Rows) -> s
         )
     ]  # fmt: skip
     for signal in _record.unique(noises, "signal"):
-        best = min((p for p in points if p["signal"] == signal), key=lambda p: p["crossed"])
-        halves = f"k of halves (best {best['k']:.0f})"
+        (best,) = (r for r in noises if r["signal"] == signal)
+        halves = f"k of halves (best {best['first']:.0f}, {best['second']:.0f})"
         heads = (f"{signal}: rule", "sigma from", "k", "its own loss", "by the estimated ideal",
                  halves, "cross-validated, over the best")  # fmt: skip
         lines = [
@@ -451,15 +471,14 @@ COLOURS = {"halves": _record.GREY, "nested": _record.BLUE}
 
 def plot_crossed(noises: Rows, ks: Rows, _: Rows, points: Rows, __: Rows, path: Path) -> None:
     """Cross-validated loss of a half against k, with k by the rules."""
-    signals = _record.unique(noises, "signal")
-    size = 4.6 * len(signals), 5.4
-    with _record.drawing(path, 1, len(signals), size=size) as (figure, (panels,)):
-        for axes, signal in zip(panels, signals, strict=True):
+    size = 4.6 * len(noises), 5.4
+    with _record.drawing(path, 1, len(noises), size=size) as (figure, (panels,)):
+        for axes, about in zip(panels, noises, strict=True):
+            signal, best = about["signal"], about["best"]
             own = [p for p in points if p["signal"] == signal]
             k, crossed, predicted = (
                 np.array([p[field] for p in own]) for field in ("k", "crossed", "predicted")
             )
-            best = crossed.min()
             axes.plot(k, crossed / best, color="black", lw=2, label="cross-validated")
             style = {"color": _record.VERMILION, "lw": 1.5, "ls": "--"}
             axes.plot(k, predicted / best, **style, label="predicted by the estimated ideal")
@@ -475,10 +494,11 @@ def plot_crossed(noises: Rows, ks: Rows, _: Rows, points: Rows, __: Rows, path: 
             axes.set_xscale("log")
             low, high = crossed.min() / best, crossed.max() / best
             axes.set_ylim(low - 0.1 * (high - low), high + 1.2 * (high - low))
-            axes.set_title(f"{signal}: best k of a half is {k[crossed.argmin()]:.0f}", fontsize=11)
+            bests = f"{about['first']:.0f} and {about['second']:.0f}"
+            axes.set_title(f"{signal}: best k of halves {bests}", fontsize=11)
             axes.set_xlabel("dimensions k")
             axes.legend(frameon=False, fontsize=8.5, loc="upper center")
-        panels[0].set_ylabel("loss of a half, over that at its best k")
+        panels[0].set_ylabel("loss of halves, over that at their best k")
         figure.suptitle(_crossed_title(ks), fontsize=13)
 
 
@@ -489,7 +509,7 @@ def _crossed_title(ks: Rows) -> str:
         inside = [x for x in losses if np.isfinite(x)]
         worst[way[0]] = 100 * (max(inside) - 1) if len(inside) == len(losses) else np.inf
     return (
-        f"Of a half, k by the rule “equalised” costs at most {worst[EQUALISED]:.1f} % over the "
+        f"Of halves, k by the rule “equalised” costs at most {worst[EQUALISED]:.1f} % over the "
         f"best k, by the paper's recipe {worst['paper']:.1f} %"
     )
 
@@ -510,5 +530,17 @@ def report(config: Config, out: Path) -> Tables:
     return found
 
 
+def main() -> None:
+    """Do as the command line says."""
+    parser = _record.parser(__doc__)
+    parser.add_argument("--words", type=int, help="of the vocabulary, if not 10,000")
+    asked = parser.parse_args()
+    config, name = SMOKE if asked.smoke else FULL, "equalised_sources"
+    if asked.words is not None:
+        sources = dataclasses.replace(config.sources, size=asked.words)
+        config, name = dataclasses.replace(config, sources=sources), f"{name}_{asked.words}"
+    report(config, _record.folder(asked, name))
+
+
 if __name__ == "__main__":
-    _record.main(__doc__, report, FULL, SMOKE)
+    main()

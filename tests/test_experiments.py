@@ -316,7 +316,7 @@ def test_what_the_rule_equalised_does(tmp_path):
         assert sum(b.count for b in own) == pytest.approx(2 * SOURCES.size)
         curve = [p for p in points if p.signal == noise.signal]
         assert [p.k for p in curve] == list(range(1, 31))
-        best = min(p.crossed for p in curve)
+        assert noise.best <= min(p.crossed for p in curve) * (1 + 1e-6)
         by_rule = {(k.rule, k.sigma): k for k in ks if k.signal == noise.signal}
         assert len(by_rule) == 2 * len(jaxmeta.RULES) + 1
         chosen = by_rule["equalised", "nested"]
@@ -324,11 +324,11 @@ def test_what_the_rule_equalised_does(tmp_path):
             assert not k.predicted < chosen.predicted * (1 - 1e-6)
             assert not k.crossed < 1 - 1e-6
             if k.first == k.second <= 30:
-                assert k.crossed == pytest.approx(curve[k.first - 1].crossed / best, rel=1e-5)
+                assert k.crossed == pytest.approx(curve[k.first - 1].crossed / noise.best, rel=1e-5)
         ranges = {(w.weighting, w.sigma): w for w in weights if w.signal == noise.signal}
         none, estimated = ranges["UW", ""], ranges["estimated ideal", ""]
         assert none.least == none.most == 1
-        assert none.crossed == pytest.approx(curve[-1].crossed / best, rel=1e-5)
+        assert none.crossed == pytest.approx(curve[-1].crossed / noise.best, rel=1e-5)
         for w in ranges.values():
             assert not w.predicted < estimated.predicted * (1 - 1e-6)
 

@@ -148,6 +148,20 @@ def _best(setting: str, seed: int, scores: Mapping[str, Score], draws: int) -> B
     )
 
 
+def mean_difference(
+    scores: Sequence[Score], others: Sequence[Score], *, seed: int, draws: int
+) -> tuple[float, float, float]:
+    """Difference of the means of two embeddings over data sets, with a 95 % bootstrap interval."""
+    compared = [
+        paired_bootstrap(one, other, seed=seed, draws=draws)
+        for one, other in zip(scores, others, strict=True)
+    ]
+    difference = float(np.mean([c.difference for c in compared]))
+    # Sets are independent, so variances of their differences add up.
+    spread = np.sqrt(np.sum([((c.high - c.low) / 2) ** 2 for c in compared])) / len(compared)
+    return difference, difference - float(spread), difference + float(spread)
+
+
 def joined(found: Iterable[tuple[list[Row], list[Best]]]) -> tuple[list[Row], list[Best]]:
     """Those of several settings or seeds together."""
     rows, best = zip(*found, strict=True)

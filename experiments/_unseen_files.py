@@ -4,7 +4,7 @@ import functools
 import importlib
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ import numpy as np
 
 import jaxmeta
 from experiments import _record
+from experiments._trained import sentences
 from jaxmeta import Corpus, Recipe
 from jaxmeta.evaluate import SIMILARITY, WordPairs, load
 from jaxmeta.files import Cache, Vectors
 from jaxmeta.text import lower_words, whitespace
-from jaxmeta.text.corpus import NO_WORD, read_tokens
 
 PRETRAINED = {
     "GoogleNews": "vectors/googlenews-26k-300d.bin",
@@ -116,20 +116,6 @@ def _corpus(name: str) -> Corpus:
     return Corpus(path, corpus.tokenise, corpus.lines_are_documents)
 
 
-def _sentences(corpus: Corpus, tokens: int) -> Iterator[list[str]]:
-    """Documents, in pieces of at most 1,000 words, until there are enough."""
-    done, sentence = 0, list[str]()
-    for *_, piece in read_tokens(corpus, 1, "read", None):
-        for word in (*piece, NO_WORD):
-            if word != NO_WORD:
-                sentence.append(word)
-            if sentence and (word == NO_WORD or len(sentence) == 1000):
-                yield sentence
-                done, sentence = done + len(sentence), []
-                if done >= tokens:
-                    return
-
-
 def train(config: Config, name: str) -> Vectors:
     """Vectors of one of `TRAINED`, by one thread, so that they are the same each time."""
     corpus = _corpus(name.split()[0])
@@ -146,7 +132,7 @@ def train(config: Config, name: str) -> Vectors:
     def make() -> dict[str, np.ndarray]:
         models = importlib.import_module("gensim.models")
         model = models.FastText if "bucket" in settings else models.Word2Vec
-        text = list(_sentences(corpus, config.tokens))
+        text = list(sentences(corpus, tokens=config.tokens))
         found = model(text, **settings).wv
         return {"words": np.array(found.index_to_key), "vectors": found.vectors}
 

@@ -24,7 +24,8 @@ import numpy as np
 
 import jaxmeta
 from experiments import _forest, _record
-from jaxmeta.evaluate import SIMILARITY, WordPairs, evaluate, paired_bootstrap, similarity
+from experiments._scoring import mean_difference
+from jaxmeta.evaluate import SIMILARITY, WordPairs, evaluate, similarity
 
 FILES = {
     "GoogleNews": "vectors/googlenews-26k-300d.bin",
@@ -177,13 +178,7 @@ def row(
     config: Config, group: tuple[str, ...], name: str, matrix: Any, scores: Any, best: Any
 ) -> Row:
     """Scores beside those of the best single file."""
-    compared = [
-        paired_bootstrap(one, other, seed=config.seed, draws=config.draws)
-        for one, other in zip(scores, best, strict=True)
-    ]
-    # Sets are independent, so variances of their differences add up.
-    spread = np.sqrt(np.sum([((c.high - c.low) / 2) ** 2 for c in compared])) / len(compared)
-    difference = mean(scores) - mean(best)
+    difference, low, high = mean_difference(scores, best, seed=config.seed, draws=config.draws)
     return Row(
         files=" + ".join(group),
         method=name,
@@ -193,8 +188,8 @@ def row(
         worst_coverage=min(score.covered / score.total for score in scores),
         scores=" ".join(f"{100 * score.value:.1f}" for score in scores),
         difference=difference,
-        low=difference - float(spread),
-        high=difference + float(spread),
+        low=low,
+        high=high,
     )
 
 

@@ -30,10 +30,11 @@ import numpy as np
 
 import jaxmeta
 from experiments import _record
+from experiments._scoring import mean_difference
 from experiments._unseen_files import PRETRAINED, SMOKE, Config, read
 from experiments._unseen_methods import combinations, covariance, differences, standard
 from experiments._unseen_tables import apart, plot, prediction, spelling, summary, table
-from jaxmeta.evaluate import Score, WordPairs, paired_bootstrap, similarity
+from jaxmeta.evaluate import Score, WordPairs, similarity
 from jaxmeta.files import Vectors
 from jaxmeta.prepare import unit_rows
 from jaxmeta.spelling import WordForms, separation, word_forms
@@ -159,14 +160,7 @@ def _interval(
 ) -> tuple[float, float, float]:
     if scores is other:
         return 0.0, 0.0, 0.0
-    difference = mean(scores) - mean(other)
-    compared = [
-        paired_bootstrap(one, two, seed=config.seed, draws=config.draws)
-        for one, two in zip(scores, other, strict=True)
-    ]
-    # Sets are independent, so variances of their differences add up.
-    spread = np.sqrt(np.sum([((c.high - c.low) / 2) ** 2 for c in compared])) / len(compared)
-    return difference, difference - float(spread), difference + float(spread)
+    return mean_difference(scores, other, seed=config.seed, draws=config.draws)
 
 
 def _signs(

@@ -13,7 +13,10 @@ import jaxmeta
 from experiments import (
     _draws,
     _record,
+    _trained,
     corpus_to_sources,
+    downstream,
+    equalised_sources,
     pip_dimension,
     pretrained,
     sentences,
@@ -263,6 +266,89 @@ def test_generated_pairs(tmp_path, capsys):
     apart = {sign["file"]: sign["separation"] for sign in _record.read_table(out / "signs.csv")}
     assert abs(apart["shuffled"]) < 0.5 < 1 < apart["third"] < apart["first"] == apart["copy"]
     assert "first + second" in capsys.readouterr().out
+
+
+def test_scores_of_equalised_sources(tmp_path, capsys, monkeypatch):
+    few = {"word similarity": ("RG-65", "MEN"), "STS13 to STS16": ("STS13",), "STS-B": ("STS-B",)}
+    monkeypatch.setattr(downstream, "GROUPS", few)
+    config = downstream.Config(SOURCES, trained=(), width=3, draws=20)
+    out = tmp_path / "downstream"
+    rows = downstream.report(config, out)
+    names = {path.name for path in out.iterdir()}
+    tables = {"rows.csv", "differences.csv", "times.csv", "table.md"}
+    assert names == tables | {"differences.md", "differences.png", "provenance.json"}
+    assert {row.setting for row in rows} == {
+        f"{signal}, alpha {alpha}" for signal in ("PPMI", "log counts") for alpha in (0.5, 0.25)
+    }
+    of = {(row.setting, row.embedding, row.task): row for row in rows}
+    for row in rows:
+        assert row.low <= row.value <= row.high
+        for one, other in (("denoised", "raw, k of the ideal"), ("raw, 3", "denoised, 3")):
+            sizes = {of[row.setting, name, row.task].dimensions for name in (one, other)}
+            assert len(sizes) == 1
+    for d in _record.read_table(out / "differences.csv"):
+        one, other = (
+            np.mean([of[d["setting"], name, task].value for task in few[d["group"]]])
+            for name in (d["embedding"], d["other"])
+        )
+        assert d["difference"] == pytest.approx(one - other, abs=1e-12)
+        assert d["low"] <= d["difference"] <= d["high"]
+    assert "three sources" in capsys.readouterr().out
+
+
+def test_gensim_trains_once(tmp_path):
+    pytest.importorskip("gensim")
+    path = tmp_path / "text"
+    path.write_text("a b c d " * 2000)
+    corpus, store = jaxmeta.Corpus(path), jaxmeta.files.Cache(tmp_path)
+    settings = {"vector_size": 4, "min_count": 1, "bucket": 10, "subwords": True, "restrict": True}
+    made, took = _trained.train(corpus, ("b", "a"), store, **settings)
+    assert made.shape == (2, 4)
+    assert np.isfinite(made).all()
+    assert took.seconds > 0
+    again, then = _trained.train(corpus, ("b", "a"), store, **settings)
+    np.testing.assert_array_equal(again, made)
+    assert then == took
+    kept = list(_trained.sentences(corpus, tokens=1500, words={"a", "b"}))
+    assert [len(one) for one in kept] == [1000, 1000]
+    assert {word for one in kept for word in one} == {"a", "b"}
+
+
+def test_without_gensim_it_is_said(monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert not _trained.installed()
+    assert "pip install 'jaxmeta[gensim]'" in capsys.readouterr().err
+
+
+def test_what_the_rule_equalised_does(tmp_path):
+    out = tmp_path / "equalised_sources"
+    noises, ks, weights, points, bulk = equalised_sources.report(
+        equalised_sources.Config(SOURCES, rank=30), out
+    )
+    tables = {f"{name}.csv" for name in ("noise", "k", "weights", "curves", "bulk")}
+    others = {"summary.md", "bulk.png", "cross_validated.png", "provenance.json"}
+    assert {path.name for path in out.iterdir()} == tables | others
+    for noise in noises:
+        assert noise.law_equalised < noise.law  # words of this text are as unlike as any
+        own = [b for b in bulk if b.signal == noise.signal]
+        assert sum(b.count for b in own) == pytest.approx(2 * SOURCES.size)
+        curve = [p for p in points if p.signal == noise.signal]
+        assert [p.k for p in curve] == list(range(1, 31))
+        assert noise.best <= min(p.crossed for p in curve) * (1 + 1e-6)
+        by_rule = {(k.rule, k.sigma): k for k in ks if k.signal == noise.signal}
+        assert len(by_rule) == 2 * len(jaxmeta.RULES) + 1
+        chosen = by_rule["equalised", "nested"]
+        for k in by_rule.values():
+            assert not k.predicted < chosen.predicted * (1 - 1e-6)
+            assert not k.crossed < 1 - 1e-6
+            if k.first == k.second <= 30:
+                assert k.crossed == pytest.approx(curve[k.first - 1].crossed / noise.best, rel=1e-5)
+        ranges = {(w.weighting, w.sigma): w for w in weights if w.signal == noise.signal}
+        none, estimated = ranges["UW", ""], ranges["estimated ideal", ""]
+        assert none.least == none.most == 1
+        assert none.crossed == pytest.approx(curve[-1].crossed / noise.best, rel=1e-5)
+        for w in ranges.values():
+            assert not w.predicted < estimated.predicted * (1 - 1e-6)
 
 
 def test_without_data_an_experiment_says_what_is_missing(monkeypatch, tmp_path):

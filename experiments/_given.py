@@ -114,8 +114,6 @@ PENDING: dict[str, str] = {
     "| 1.001 (1.001) | 1.002 (1.002) | 1.002 (1.004) |": _ORACLE,
     "(n = 1200, p = .7), as a ratio to the best *concatenation*: the paper's DW 1.386 (1.391), "
     "`aligned_weights` 1.019 (1.020)": _ORACLE,
-    "from halves at 0.7 of the true noise": "python -m experiments.known_ideal",
-    "is within 4 % of the best loss": "python -m experiments.known_ideal",
     "diverges from about 600 neighbours on": "a prototype: no command prints it",
     "(0.47 to 0.53 for these files)": "python -m experiments.pretrained prints it",
     "2.6 GiB": "python -m experiments.corpus_to_sources prints it",

@@ -63,13 +63,11 @@ def _number(text: str) -> float | str:
 def write_provenance(path: Path, config: Any, *, started: float, dtype: str) -> None:
     """Where a table comes from: commit, versions, device, dtype, settings with seeds, time."""
     packages = ("jax", "jaxlib", "numpy", "scipy", "optax", "matplotlib", "jaxmeta")
-    # What this run writes is no change of what made it.
-    changes = _git("status", "--porcelain", "--", ".", ":(exclude)results")
     record = {
         "experiment": path.parent.name,
         "command": " ".join(["python -m experiments." + Path(sys.argv[0]).stem, *sys.argv[1:]]),
-        "commit": _git("rev-parse", "HEAD"),
-        "uncommitted_changes": None if changes is None else bool(changes),
+        "commit": COMMIT,
+        "uncommitted_changes": None if CHANGES is None else bool(CHANGES),
         "versions": {"python": platform.python_version()} | {p: _version(p) for p in packages},
         "device": [str(device.device_kind) for device in jax.devices()],
         "processors": os.cpu_count(),
@@ -189,6 +187,12 @@ def _git(*arguments: str) -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
+
+
+# Of the start: a commit that is made while a run goes on made nothing of it, and what a run writes
+# is no change of what made it.
+COMMIT = _git("rev-parse", "HEAD")
+CHANGES = _git("status", "--porcelain", "--", ".", ":(exclude)results")
 
 
 def data(*names: str) -> list[Path]:

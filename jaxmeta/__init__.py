@@ -64,10 +64,13 @@ __all__ = [  # noqa: RUF022 - by topic
 
 _ROOMS = {
     "adapters": (),
+    "crossvalidation": (),
     "diagnosis": ("diagnose",),
+    "equalise": (),
     "evaluate": (),
     "files": ("Vectors", "align", "merge_files", "read_vectors", "write_vectors"),
     "methods": ("METHODS", "Settings", "apply", "fit", "meta_embedding"),
+    "nested": (),
     "optimise": ("gradient_weights",),
     "plans": (),
     "plot": ("plot_diagnosis",),

@@ -46,8 +46,8 @@ FIGURES: dict[str, tuple[Sequence[str], Mapping[str, Callable[..., None]]]] = {
 """Experiments to the names of their tables, and to figures of all of these."""
 SCORED: dict[str, Sequence[_scoring.Cell]] = {
     "real_weights": real_weights.COLUMNS,
-    "table1": table1.COLUMNS,
-    "table2": table2.COLUMNS,
+    "table1": [*table1.CELLS.values(), *table1.OTHERS],
+    "table2": [*table2.CELLS.values(), *table2.OTHERS],
     "table3": list(table3.CELLS.values()),
 }
 """Experiments that have a figure for each of their settings, and its panels."""

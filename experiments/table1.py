@@ -33,7 +33,6 @@ CELLS = {
 }
 """The paper's names of tasks, and ours."""
 OTHERS = [(name, "spearman") for name in SIMILARITY if (name, "spearman") not in CELLS.values()]
-COLUMNS = [*CELLS.values(), *OTHERS]
 PRINTED = {
     (SETTING, method, task): value
     for method, values in {
@@ -92,7 +91,8 @@ def report(config: Config, out: Path) -> None:
     started = time.time()
     found = run(config, out.parent / "cache")
     comparison = partial(_scoring.compare, printed=PRINTED, cells=CELLS)
-    _scoring.report(config, out, found, COLUMNS, started=started, comparison=comparison)
+    cells = [*CELLS.values(), *OTHERS]
+    _scoring.report(config, out, found, cells, started=started, comparison=comparison)
 
 
 if __name__ == "__main__":

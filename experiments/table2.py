@@ -54,7 +54,6 @@ CELLS = {
 }
 """The paper's names of tasks, and ours."""
 OTHERS = [("MTurk-771", "spearman"), ("STS-B", "spearman")]
-COLUMNS = [*CELLS.values(), *OTHERS]
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,8 @@ def report(config: Config, out: Path) -> None:
     """Run, write and print."""
     started = time.time()
     found = run(config, out.parent / "cache")
-    _scoring.report(config, out, found, COLUMNS, started=started, claims=claims)
+    cells = [*CELLS.values(), *OTHERS]
+    _scoring.report(config, out, found, cells, started=started, claims=claims)
 
 
 if __name__ == "__main__":

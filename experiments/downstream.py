@@ -35,7 +35,15 @@ from typing import Any
 import numpy as np
 
 import jaxmeta
-from experiments import _embeddings, _equalised, _record, _scoring, _trained, corpus_to_sources
+from experiments import (
+    _embeddings,
+    _equalised,
+    _forest,
+    _record,
+    _scoring,
+    _trained,
+    corpus_to_sources,
+)
 from jaxmeta.evaluate import SIMILARITY, TASKS, Score
 from jaxmeta.files import Cache
 from jaxmeta.text import Source
@@ -288,6 +296,7 @@ def plot(rows: Sequence[dict], found: Sequence[dict], _: Any, path: Path) -> Non
     own = [d for d in found if d["other"] == BEST]
     names = list(reversed(_record.unique(own, "embedding")))
     groups = list(GROUPS)[:2]
+    ends = _forest.limits(100 * d[x] for d in own for x in ("difference", "low", "high"))
     size = 2 + 2.9 * len(settings), 6.6
     shared: dict[str, Any] = {"sharey": True, "sharex": "row"}
     with _record.drawing(path, len(groups), len(settings), size=size, **shared) as (figure, grid):
@@ -297,7 +306,8 @@ def plot(rows: Sequence[dict], found: Sequence[dict], _: Any, path: Path) -> Non
             here = [d for d in own if (d["setting"], d["group"]) == (setting, group)]
             for d in here:
                 place = names.index(d["embedding"])
-                _scoring.interval(axes, place, d["difference"], d["low"], d["high"])
+                one = _forest.points(d["difference"], d["low"], d["high"])
+                _forest.draw(axes, place, one, ends)
             axes.axvline(0, color="black", lw=0.8)
             axes.set_yticks(range(len(names)), names, fontsize=9)
             if group == groups[0]:

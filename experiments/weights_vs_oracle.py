@@ -154,7 +154,7 @@ def one_source(
         whole = jaxmeta.weightings.Observed(values, n, alpha, sigma, eigenvalues, positive)
         dropped = whole._replace(values=source)
         own = {
-            name: jnp.where(kept, jaxmeta.weightings.weigh(name, [dropped])[0], 0)
+            name: jnp.where(kept, jnp.asarray(jaxmeta.weightings.weigh(name, [dropped])[0]), 0)
             for name in ("SW", "DW", "DW as released")
         }
         of_strengths = partial(jaxmeta.strength_weights, values, alpha=alpha)

@@ -42,8 +42,7 @@ from jaxmeta.spectral import Spectrum, check_spectrum, power
 
 __all__ = ["Average", "Uses", "average_signals", "best_use", "sharing", "stack_spectra"]
 
-# In pure noise the squares of `rie_strengths` add up to this times tau^2, whatever n is.
-_COST = 1.6
+_COST = 1.6  # times tau^2: what squares of `rie_strengths` add up to in noise, whatever n is
 
 
 class Average(NamedTuple):
@@ -69,7 +68,7 @@ class Uses(NamedTuple):
     single: Float[Array, ""]
     """The best source alone, with `shrinkage_weights`."""
     shares: Float[Array, " N"]
-    """Those of `sharing`. All 0: sources have nothing in common, and no use is better than none."""
+    """Those of `sharing`. All 0: nothing is in common, and no use is better than none."""
     kept: Bool[Array, " N"]
     """Which sources to average, or to concatenate."""
     source: Int[Array, ""]
@@ -81,7 +80,8 @@ class Uses(NamedTuple):
         losses = {name: float(loss) for name, loss in zip(self._fields, self[:5], strict=False)}
         return min(losses, key=losses.__getitem__)
 
-    __repr__ = _brief.brief
+    def __repr__(self) -> str:
+        return _brief.brief(self)
 
 
 def average_signals(signals: Sequence[Any], sigmas: Numbers) -> Average:
@@ -89,7 +89,7 @@ def average_signals(signals: Sequence[Any], sigmas: Numbers) -> Average:
 
     That is $(\sum_j1/\sigma_j^2)^{-½}$, the smallest that weights with sum 1 leave. A signal
     without noise takes all. Signals must be of one kind (PPMI, say), counted over one vocabulary:
-    they stand for one ideal. SciPy sparse ones stay sparse. Cost: $O(N)$ times the entries.
+    they stand for one ideal. Sparse ones stay sparse. Cost: $O(N)$ times the entries.
 
     >>> import jax.numpy as jnp
     >>> found = average_signals((jnp.full((2, 2), 5.0), jnp.zeros((2, 2))), (0.5, 1.0))

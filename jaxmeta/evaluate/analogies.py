@@ -102,18 +102,20 @@ def analogy(
         best = _answers(matrix, candidates, asked[:, :3], method, progress or silent)
         # It may be that no candidate is left: then the answer means nothing.
         right = (best == asked[:, 3]) & (asked[:, :3] != asked[:, 3:]).all(axis=1)
-    places = np.flatnonzero(covered)
-    scores = [accuracy_score(right, task=questions.name, total=total, places=places)]
+    at = np.flatnonzero(covered)
+    scores = [accuracy_score(right, task=questions.name, total=total, places=at)]
     sections, names = np.array(questions.sections), dict.fromkeys(questions.sections)
     syntactic = np.char.startswith(sections, "gram")
-    parts = {"semantic": ~syntactic, "syntactic": syntactic} if 0 < syntactic.sum() < total else {}
+    parts: dict[str, np.ndarray] = {}
+    if 0 < syntactic.sum() < total:
+        parts = {"semantic": ~syntactic, "syntactic": syntactic}
     if len(names) > 1:
-        parts |= {name: sections == name for name in names}
+        parts |= {name: np.asarray(sections == name) for name in names}
     for name, part in parts.items():
         if (part & covered).any():
-            task = f"{questions.name}: {name}"
-            own = {"total": int(part.sum()), "places": np.flatnonzero(covered[part])}
-            scores.append(accuracy_score(right[part[covered]], task=task, **own))
+            task, at = f"{questions.name}: {name}", np.flatnonzero(covered[part])
+            own = right[np.asarray(part)[covered]]
+            scores.append(accuracy_score(own, task=task, total=int(part.sum()), places=at))
     return scores
 
 

@@ -189,8 +189,8 @@ def sts(
     for scores in zip(*subsets, strict=True):
         value = float(np.average([s.value for s in scores], weights=[s.total for s in scores]))
         n, metric = len(gold), scores[0].metric
-        interval = correlation_interval(value, n)
-        whole.append(Score(data.name, metric, value, *interval, n, n, guess, gold, parts))
+        low, high = correlation_interval(value, n)
+        whole.append(Score(data.name, metric, value, low, high, n, n, guess, gold, parts))
     return *whole, *(score for scores in subsets for score in scores)
 
 

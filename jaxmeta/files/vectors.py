@@ -212,9 +212,10 @@ def write_vectors(
     text with a warning, as other readers split lines at spaces.
     `progress` is called with "vectors" and the fraction that is written.
     """
-    if not isinstance(path, str | Path):
+    given: Any = path
+    if not isinstance(given, str | Path):
         do = "pass the file first, then the vectors"
-        fail("path", f"a {type(path).__name__}", "the name of a file", do, TypeError)
+        fail("path", f"a {type(given).__name__}", "the name of a file", do, TypeError)
     own, matrix = as_vectors(vectors)
     dtype, take = matrix.dtype if dtype is None else dtype, lambda i, j: matrix[i:j]
     write_rows(path, own, matrix.shape[1], take, dtype, format, words, progress)

@@ -96,7 +96,7 @@ def analogy(
     asked = np.array(found, np.int32).reshape(-1, 4)
     covered = (asked >= 0).all(axis=1)
     total, asked = len(asked), asked[covered]
-    right = np.zeros(len(asked), bool)
+    right: np.ndarray = np.zeros(len(asked), bool)
     if len(asked):
         candidates = np.fromiter(index.values(), np.int64)
         best = _answers(matrix, candidates, asked[:, :3], method, progress or silent)

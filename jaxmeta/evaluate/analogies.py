@@ -96,7 +96,7 @@ def analogy(
     asked = np.array(found, np.int32).reshape(-1, 4)
     covered = (asked >= 0).all(axis=1)
     total, asked = len(asked), asked[covered]
-    right: np.ndarray = np.zeros(len(asked), bool)
+    right = np.zeros(len(asked), bool)
     if len(asked):
         candidates = np.fromiter(index.values(), np.int64)
         best = _answers(matrix, candidates, asked[:, :3], method, progress or silent)
@@ -106,15 +106,13 @@ def analogy(
     scores = [accuracy_score(right, task=questions.name, total=total, places=at)]
     sections, names = np.array(questions.sections), dict.fromkeys(questions.sections)
     syntactic = np.char.startswith(sections, "gram")
-    parts: dict[str, np.ndarray] = {}
-    if 0 < syntactic.sum() < total:
-        parts = {"semantic": ~syntactic, "syntactic": syntactic}
+    parts = {"semantic": ~syntactic, "syntactic": syntactic} if 0 < syntactic.sum() < total else {}
     if len(names) > 1:
-        parts |= {name: np.asarray(sections == name) for name in names}
+        parts |= {name: sections == name for name in names}
     for name, part in parts.items():
         if (part & covered).any():
-            task, at = f"{questions.name}: {name}", np.flatnonzero(covered[part])
-            own = right[np.asarray(part)[covered]]
+            task, at = f"{questions.name}: {name}", np.flatnonzero(np.asarray(covered)[part])
+            own = right[part[covered]]
             scores.append(accuracy_score(own, task=task, total=int(part.sum()), places=at))
     return scores
 

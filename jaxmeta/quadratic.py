@@ -77,7 +77,7 @@ def pip_quadratic(ideal_embedding: Float[Array, "n d"], sources: Sources) -> Pip
 
     >>> import jax.numpy as jnp
     >>> e = jnp.array([[2.0, 1.0]])
-    >>> print(*pip_quadratic(e[:, :1], (e,)))
+    >>> print(*pip_quadratic(e[:, :1], (e,))[:3])
     [[16.  4.]
      [ 4.  1.]] [16.  4.] 16.0
     """

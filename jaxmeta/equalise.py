@@ -38,7 +38,8 @@ class IdealEstimate(NamedTuple):
     signs: Float[Array, " r"]
     """Of its eigenvalues: values are their magnitudes."""
 
-    __repr__ = brief
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def equalise(signal: Any, scales: Float[Array, " n"]) -> Any:

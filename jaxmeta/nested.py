@@ -50,7 +50,8 @@ class NestedNoise(NamedTuple):
     residual: Float[Array, ""]
     """Of the scales: see `EqualRows`."""
 
-    __repr__ = brief
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def nested_noise(levels: Sequence[Iterable[Any]]) -> NestedNoise:

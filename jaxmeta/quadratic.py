@@ -64,7 +64,8 @@ class Solution(NamedTuple):
     """How far the optimality (KKT) conditions are violated, with columns scaled to unit length."""
     steps: Int[Array, ""]
 
-    __repr__ = brief
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 @_checks.checked()

@@ -95,15 +95,15 @@ def analogy(
     found = [[lookup(places, word) for word in question] for question in questions.words]
     asked = np.array(found, np.int32).reshape(-1, 4)
     covered = (asked >= 0).all(axis=1)
-    total, asked = len(asked), asked[covered]
+    total, asked, known = len(asked), asked[covered], np.asarray(covered)
     right = np.zeros(len(asked), bool)
     if len(asked):
         candidates = np.fromiter(index.values(), np.int64)
         best = _answers(matrix, candidates, asked[:, :3], method, progress or silent)
         # It may be that no candidate is left: then the answer means nothing.
         right = (best == asked[:, 3]) & (asked[:, :3] != asked[:, 3:]).all(axis=1)
-    places = np.flatnonzero(covered)
-    scores = [accuracy_score(right, task=questions.name, total=total, places=places)]
+    items = np.flatnonzero(covered)
+    scores = [accuracy_score(right, task=questions.name, total=total, places=items)]
     sections, names = np.array(questions.sections), dict.fromkeys(questions.sections)
     syntactic = np.char.startswith(sections, "gram")
     parts = {"semantic": ~syntactic, "syntactic": syntactic} if 0 < syntactic.sum() < total else {}
@@ -112,8 +112,8 @@ def analogy(
     for name, part in parts.items():
         if (part & covered).any():
             task = f"{questions.name}: {name}"
-            own = {"total": int(part.sum()), "places": np.flatnonzero(covered[part])}
-            scores.append(accuracy_score(right[part[covered]], task=task, **own))
+            hits, size, items = right[part[covered]], int(part.sum()), np.flatnonzero(known[part])
+            scores.append(accuracy_score(hits, task=task, total=size, places=items))
     return scores
 
 

@@ -65,7 +65,8 @@ class Score(NamedTuple):
     places: np.ndarray | None = None
     """The place of each covered item in the data set, where not all are."""
 
-    __repr__ = brief
+    def __repr__(self) -> str:
+        return brief(self)
 
 
 def index_words(words: Sequence[str], vocabulary: Collection[str] | None = None) -> dict[str, int]:

@@ -72,8 +72,10 @@ def tuned_weights(
         return squares @ products / np.where(size > 0, size, 1)
 
     def score(found: np.ndarray) -> Score:
-        about = {"task": pairs.name, "total": len(gold), "places": np.flatnonzero(covered)}
-        return correlation_score(found, gold[covered], **about)
+        places = np.flatnonzero(covered)
+        return correlation_score(
+            found, gold[covered], task=pairs.name, total=len(gold), places=places
+        )
 
     # A choice that tells no pairs apart has no correlation.
     found = {weights: predicted(weights) for weights in choices}

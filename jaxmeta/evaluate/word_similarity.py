@@ -39,8 +39,8 @@ def similarity(
     first, second = rows[:, covered]
     found = cosines(matrix[first], matrix[second])
     gold = np.asarray(pairs.scores, np.float64)
-    about = {"task": pairs.name, "total": len(gold), "places": np.flatnonzero(covered)}
-    return correlation_score(found, gold[covered], **about)
+    places = np.flatnonzero(covered)
+    return correlation_score(found, gold[covered], task=pairs.name, total=len(gold), places=places)
 
 
 def common_words(*vectors: Any) -> frozenset[str]:

@@ -212,9 +212,7 @@ def write_vectors(
     text with a warning, as other readers split lines at spaces.
     `progress` is called with "vectors" and the fraction that is written.
     """
-    if not isinstance(path, str | Path):
-        do = "pass the file first, then the vectors"
-        fail("path", f"a {type(path).__name__}", "the name of a file", do, TypeError)
+    _check_path(path)
     own, matrix = as_vectors(vectors)
     dtype, take = matrix.dtype if dtype is None else dtype, lambda i, j: matrix[i:j]
     write_rows(path, own, matrix.shape[1], take, dtype, format, words, progress)
@@ -263,6 +261,12 @@ def write_rows(
         held = words if listed is None else None
         kind.write(file, _blocks.Given(held, (len(words), columns), dtype, blocks(), digest))
     shown("vectors", 1.0)
+
+
+def _check_path(path: Any) -> None:
+    if not isinstance(path, str | Path):
+        do = "pass the file first, then the vectors"
+        fail("path", f"a {type(path).__name__}", "the name of a file", do, TypeError)
 
 
 def _warn_of_spaces(path: Path, words: Sequence[str]) -> None:

@@ -79,7 +79,8 @@ class Source(NamedTuple):
     noise: NestedNoise | None = None
     """What that rule knows of the noise: sigma of the whole, its error and growth, and scales."""
 
-    __repr__ = brief
+    def __repr__(self) -> str:
+        return brief(self)
 
     @property
     def embedding(self) -> Float[Array, "n k"]:

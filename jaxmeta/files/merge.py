@@ -18,7 +18,6 @@ from jaxtyping import Real
 
 from jaxmeta import _checks
 from jaxmeta._files import write_whole
-from jaxmeta._types import GivenWeights
 from jaxmeta.covariance import moments
 from jaxmeta.files._formats import FORMATS, format_of
 from jaxmeta.files._tables import Table, opened_table
@@ -52,7 +51,7 @@ def merge_files(
     *,
     method: str | Plan = "UW",
     k: int | float | None = None,
-    weights: GivenWeights | None = None,
+    weights: Weights | None = None,
     settings: Settings | None = None,
     vocabulary: Literal["intersection", "union"] | Collection[str] = "intersection",
     missing: Literal["zero", "mean"] = "zero",

@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from jaxtyping import Array, Bool, Float, Real
 
-__all__ = ["Numbers", "Present", "Scalar", "Sources", "Spectra", "Weights"]
+__all__ = ["GivenWeights", "Numbers", "Present", "Scalar", "Sources", "Spectra", "Weights"]
 
 Scalar: TypeAlias = Real[Array, ""] | float
 """One number, traced."""
@@ -15,7 +15,9 @@ Spectra: TypeAlias = Sequence[Float[Array, " _"]]
 """The values of each source."""
 Numbers: TypeAlias = Sequence[Real[Array, ""] | float] | Real[Array, " N"]
 """A number per source."""
-Weights: TypeAlias = Sequence[Real[Array, "..."] | float | Sequence[Scalar]] | Real[Array, " N"]
-"""A weight per source, or per dimension of each; or a result that has them, as `exact_weights`."""
+Weights: TypeAlias = Sequence[Real[Array, "..."] | float] | Real[Array, " N"]
+"""A weight per source, or per dimension of each."""
+GivenWeights: TypeAlias = Weights | Sequence[Sequence[Scalar]]
+"""The same, or as nested lists; or a result that has them, as that of `exact_weights`."""
 Present: TypeAlias = Bool[Array, "n N"]
 """Whether source j has word w."""

@@ -18,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxmeta import _checks
-from jaxmeta._types import Numbers, Scalar, Weights
+from jaxmeta._types import GivenWeights, Numbers, Scalar
 from jaxmeta.linalg import (
     matmul,
     norm,
@@ -109,7 +109,7 @@ def lemma1(x: Float[Array, "n k"], y: Float[Array, "n k"]) -> Lemma1:
 def bound_terms(
     ideal: Spectrum,
     sources: Sequence[Spectrum],
-    weights: Weights | None = None,
+    weights: GivenWeights | None = None,
     *,
     alpha: Scalar,
     source_alphas: Numbers | None = None,
@@ -141,7 +141,7 @@ def bound_terms(
 def best_order(
     ideal: Spectrum,
     sources: Sequence[Spectrum],
-    weights: Weights | None = None,
+    weights: GivenWeights | None = None,
     *,
     alpha: Scalar,
     source_alphas: Numbers | None = None,

@@ -15,7 +15,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from jaxmeta import _checks
-from jaxmeta._types import Present, Sources, Weights
+from jaxmeta._types import GivenWeights, Present, Sources
 from jaxmeta.linalg import common_unit, matmul, procrustes, right_axes, safe_ratio
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 
 
 @_checks.checked()
-def concatenate(sources: Sources, weights: Weights | None = None) -> Float[Array, "n K"]:
+def concatenate(sources: Sources, weights: GivenWeights | None = None) -> Float[Array, "n K"]:
     r"""Weighted concatenation $\hat E = [E_1 C_1 \ldots E_N C_N]$ (Eqs. 4 and 6).
 
     `weights[j]` is a number, or one number per dimension of source $j$; None means all 1. What
@@ -85,7 +85,7 @@ def principal_axes(source: Float[Array, "n k"]) -> Float[Array, "n k"]:
 
 @_checks.checked(static=("k",))
 def svd_reduce(
-    sources: Sources, *, k: int, weights: Weights | None = None, present: Present | None = None
+    sources: Sources, *, k: int, weights: GivenWeights | None = None, present: Present | None = None
 ) -> Float[Array, "n k"]:
     r"""The concatenation in `k` dimensions: $U_kS_k = CV_k$, for $C = [E_1C_1 \ldots E_NC_N]$.
 

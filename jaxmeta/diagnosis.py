@@ -18,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from jaxmeta import _checks
-from jaxmeta._types import Sources, Weights
+from jaxmeta._types import GivenWeights, Sources
 from jaxmeta.combine import concatenate, split_columns
 from jaxmeta.linalg import matmul, norm, power_of_two, row_norms, safe_ratio, safe_sqrt
 from jaxmeta.noise import effective_rank
@@ -203,7 +203,7 @@ def _on_forms(
 
 def diagnose(
     sources: Sources,
-    weights: Weights | None = None,
+    weights: GivenWeights | None = None,
     *,
     names: Sequence[str] | None = None,
     words: Sequence[str] | None = None,
@@ -329,7 +329,7 @@ def _compare(whole: Float[Array, "n K"], sizes: tuple[int, ...], k: int):
 
 
 @_checks.checked()
-def cosine_shares(sources: Sources, weights: Weights | None = None) -> Float[Array, " N"]:
+def cosine_shares(sources: Sources, weights: GivenWeights | None = None) -> Float[Array, " N"]:
     """Share of each source in the variance of the cosines of `concatenate(sources, weights)`.
 
     They add up to 1. The cosine of a row of zeros with another is taken to be 0. NaN for all

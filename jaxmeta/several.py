@@ -77,8 +77,7 @@ class Uses(NamedTuple):
     @property
     def best(self) -> str:
         """The use with the smallest loss: the name of its field."""
-        losses = {name: float(loss) for name, loss in zip(self._fields, self[:5], strict=False)}
-        return min(losses, key=losses.__getitem__)
+        return min(self._fields[:5], key=lambda name: float(getattr(self, name)))
 
     def __repr__(self) -> str:
         return _brief.brief(self)

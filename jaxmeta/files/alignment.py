@@ -180,8 +180,9 @@ def _lowered(source: Vectors) -> Vectors:
 
 def _warn_of_case(indices: Sequence[Collection[str]]) -> None:
     """Warn if sources share few words, and would share many in lower case."""
-    shared, least = len(set(indices[0]).intersection(*indices[1:])), min(map(len, indices))
-    if shared >= FEW * least:
+    least = min(indices, key=len)
+    shared = sum(all(word in index for index in indices) for word in least)
+    if shared >= FEW * len(least):
         return
     lowered = [{word.lower() for word in index} for index in indices]
     found = len(lowered[0].intersection(*lowered[1:]))

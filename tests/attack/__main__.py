@@ -12,7 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FIGURES, PAGE = ROOT / "results" / "tried", ROOT / "docs" / "tried.md"
-ATTACKS = {"files": 100_000, "kills": 100, "places": 20, "bounds": 1_000_000, "inputs": 100}
+ATTACKS = {"files": 100_000, "kills": 100, "places": 20, "bounds": 1_000_000, "inputs": 300}
 """By the name of the module, how many times it tries each thing (files, bounds, inputs: in all)."""
 TITLES = {"files": "Mutated files", "kills": "Kills", "places": "Full disks and shared caches",
           "bounds": "The bound chain", "inputs": "Other inputs"}  # fmt: skip

@@ -1,16 +1,11 @@
 """Instances of the bound chain, by random search and by gradient ascent towards a violation.
 
-    python -m tests.attack.bounds --number 1000000 --seed 0
-
 Loss <= tight <= split <= telescoped, the loss from n x n matrices, in 64 bit. Half of the instances
 are drawn: frames that are blocks of the ideal, other blocks, anything or blends of these, spectra
 that are flat, steep or end in zeros. The other half are on the way of gradient ascent on the
 relative excess of each link in turn, from such instances on.
 """
 
-import argparse
-import json
-import time
 from functools import partial
 from typing import Any
 
@@ -144,21 +139,3 @@ def run(number: int, seed: int) -> dict[str, Any]:
                 links = {link: f"{x:.0e}" for link, x in zip(LINKS, worst, strict=True)}
                 rows.append({"n, sizes, d": str(layout), "instances": kind, "tried": tried} | links)
     return {"rows": rows, "faults": faults}
-
-
-def main() -> None:
-    """Print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--number", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    start = time.perf_counter()
-    found = run(given.number, given.seed)
-    print(json.dumps(found, indent=1))
-    total = sum(row["tried"] for row in found["rows"])
-    seconds = time.perf_counter() - start
-    print(f"{total:,} instances, {len(found['faults'])} faults, {seconds:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,11 @@
 """Other dtypes, shapes, strides, containers and values, for every row of the API table.
 
-    python -m tests.attack.inputs --number 100 --seed 0
-
 A call with one argument changed gives what the same numbers gave, or raises ValueError or
 TypeError; what is no number may give anything. All else is a fault, and so is a call that takes a
 minute of processor time. One that hangs for ten minutes ends the attack. Most of it is compilation.
 """
 
-import argparse
 import faulthandler
-import json
 import re
 import sys
 import time
@@ -119,18 +115,3 @@ def run(number: int, seed: int) -> dict[str, Any]:
             what = f"{getattr(leaf, 'dtype', type(leaf).__name__)} {np.shape(leaf)}"
             faults.append(f"{name}, argument {at}, {kind}, {what}: {why}")
     return {"rows": [{"kind": kind, **counts[kind]} for kind in kinds], "faults": faults}
-
-
-def main() -> None:
-    """Print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--number", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    start = time.perf_counter()
-    print(json.dumps(run(given.number, given.seed), indent=1))
-    print(f"{given.number:,} calls, {time.perf_counter() - start:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

@@ -374,13 +374,20 @@ def _losses(signal: str, tokens: int, measured: Sequence[Measured]) -> list[Loss
     return rows
 
 
+def about(config: Config) -> str:
+    """What is drawn, for a title."""
+    return f"{config.n} words of rank {config.rank}, {config.seeds} corpora of each size"
+
+
+FIGURES = {"known_ideal": partial(_known_ideal.plot, about(Config()))}
+
+
 def report(config: Config, out: Path) -> tuple[list[Row], list[Loss]]:
     """Run, write tables, provenance and figure into `out`, and print."""
     started = time.time()
     with jax.enable_x64(True):
         rows, losses = run(config)
-    settings = f"{config.n} words of rank {config.rank}, {config.seeds} corpora of each size"
-    print(f"Text with a known ideal, {settings}")
+    print(f"Text with a known ideal, {about(config)}")
     _known_ideal.print_tables(rows, losses)
     _known_ideal.print_exponents(rows, losses)
     _record.publish(
@@ -388,7 +395,7 @@ def report(config: Config, out: Path) -> tuple[list[Row], list[Loss]]:
         config,
         {"rows": rows, "losses": losses},
         started=started,
-        figures={"known_ideal": partial(_known_ideal.plot, settings)},
+        figures={"known_ideal": partial(_known_ideal.plot, about(config))},
         dtype="float64",
     )
     return rows, losses

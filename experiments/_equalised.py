@@ -4,15 +4,22 @@ Their steps are in a folder of their own in the cache, so that the time is that 
 """
 
 import dataclasses
+import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+import jaxmeta
 from experiments import _trained, corpus_to_sources
 from jaxmeta import Recipe
+from jaxmeta.eigen import leading_eigenpairs, multiply_by
 from jaxmeta.files import Cache
+from jaxmeta.spectral import Spectrum
 from jaxmeta.text import Source
 
 SIGNALS = {"PPMI": "LSA", "log counts": "GloVe", "PMI - log 3": "SGNS"}
@@ -40,6 +47,35 @@ def sources(
     return {signal: by_name[SIGNALS[signal]] for signal in signals}
 
 
+def widened(
+    config: corpus_to_sources.Config,
+    recipes: Sequence[Recipe],
+    signal: str,
+    pair: Pair,
+    rank: int,
+    cache: Path,
+) -> Pair:
+    """The pair with at least so many directions of the signal as it is."""
+    source, name = pair.equalised, SIGNALS[signal]
+    if rank <= len(source.spectrum.values):
+        return pair
+    (recipe,) = (r for r in recipes if r.name == name)
+
+    def make() -> dict[str, np.ndarray]:
+        words = jaxmeta.text.given_vocabulary(source.words)
+        counts = jaxmeta.text.count_windows(recipe.corpus, words, window=config.window)
+        made = recipe.signal(jaxmeta.text.symmetric_window(counts.whole))
+        multiply = multiply_by(made.astype(source.spectrum.values.dtype))
+        found = leading_eigenpairs(multiply, n=len(words.words), rank=rank, key=jax.random.key(1))
+        return {"values": np.asarray(found.values), "vectors": np.asarray(found.vectors)}
+
+    # Values of the source tell one text from another.
+    key = {"signal": name, "rank": rank, "values": np.asarray(source.values).tolist()}
+    found = Cache(cache).arrays("directions", key, make)
+    spectrum = Spectrum(jnp.asarray(found["vectors"]), jnp.abs(found["values"]))
+    return Pair(pair.paper, source._replace(spectrum=spectrum))
+
+
 def build_time(
     config: corpus_to_sources.Config, recipes: Sequence[Recipe], cache: Path
 ) -> _trained.Time:
@@ -49,7 +85,7 @@ def build_time(
     """
 
     def make() -> dict[str, np.ndarray]:
-        cold = not any(_folder(cache).glob("*"))
+        cold = not any(_folder(config, cache).glob("*"))
         _by("equalised", config, recipes, config.alpha, cache)
         return {"cold": np.array(cold)}
 
@@ -66,8 +102,9 @@ def _by(
     cache: Path,
 ) -> tuple[Source, ...]:
     told = dataclasses.replace(config, rule=rule, alpha=alpha)
-    return corpus_to_sources.build(told, recipes, _folder(cache))
+    return corpus_to_sources.build(told, recipes, _folder(config, cache))
 
 
-def _folder(cache: Path) -> Path:
-    return cache / "equalised"
+def _folder(config: corpus_to_sources.Config, cache: Path) -> Path:
+    text = json.dumps(dataclasses.asdict(config), sort_keys=True)
+    return cache / f"equalised_{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -10,12 +10,12 @@ A smaller PIP loss is not by itself a better score. So for sources of 10,000 wor
   estimated ideal has; and of the last the one with the weights "estimated ideal";
 
 stand beside *denoised* ones, which are those of the estimated ideal itself: all of its directions,
-the leading 300, and as many as the rule keeps of the raw ones. Beside both stand gensim's Word2Vec
-(skip-grams, 5 negative samples) and fastText, trained on the same text in 300 dimensions with the
-same window for 5 epochs. Gensim sees all words that are there 5 times, as it does unless told
-otherwise, so its words have more contexts than counts of 10,000 words; "these words" is without
-the others. By two threads it finds other vectors each time. All are scored on the same 10,000
-words, so on the same pairs: in word similarity, and in STS by the cosine of centroids.
+the leading 300, if there are more, and as many as the rule keeps of the raw ones. Beside both stand
+gensim's Word2Vec (skip-grams, 5 negative samples) and fastText, of the same text in 300 dimensions,
+by the same window for 5 epochs. Gensim sees all words that are there 5 times, as it does unless
+told otherwise, so its words have more contexts than counts of 10,000 words; "these words" is
+without the others. By two threads it finds other vectors each time. All are scored on the same
+10,000 words, so on the same pairs: in word similarity, and in STS by the cosine of centroids.
 
 Intervals are of a paired bootstrap. For means over sets, variances of sets add up: pairs of two
 sets are taken for independent. Sentences of STS-B are in STS13 to STS16, too, so that it stands
@@ -141,7 +141,11 @@ def run(config: Config, cache: Path) -> tuple[list[Row], list[Difference], list[
         for alpha in config.alphas:
             built = _equalised.sources(config.sources, recipes, SIGNALS, alpha, cache)
             for signal, pair in built.items():
-                made, setting = embeddings(pair, config.width), f"{signal}, alpha {alpha:g}"
+                setting, ideal = f"{signal}, alpha {alpha:g}", pair.equalised.ideal
+                assert ideal is not None
+                rank = max(config.width, len(ideal.values))
+                wide = _equalised.widened(config.sources, recipes, signal, pair, rank, cache)
+                made = embeddings(wide, config.width)
                 found[setting] = scores(pair.paper.words, made, data, config.seed)
                 progress.step(setting)
         words = pair.paper.words
@@ -187,7 +191,6 @@ def embeddings(pair: _equalised.Pair, width: int) -> _scoring.Embeddings:
     few, own = (max(source.k, 2) for source in pair)
 
     def cut(k: int) -> Source:
-        assert k <= len(equalised.spectrum.values), "more directions than were computed"
         return equalised._replace(k=k)
 
     def weighted() -> Any:

@@ -2,11 +2,13 @@
 
 import hypothesis
 import hypothesis.strategies as st
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse
 
+import jaxmeta.eigen
 from jaxmeta import noise_std
 from jaxmeta.nested import FLOOR, equal_rows, nested_noise, semicircle_distance
 
@@ -143,3 +145,21 @@ def test_distance_to_the_semicircle(rng):
     )
     rms = np.sqrt(np.mean(heteroscedastic**2) / n)
     assert semicircle_distance(heteroscedastic, sigma=rms) > 0.1
+
+
+def test_a_density_is_as_far_from_the_law_as_all_eigenvalues(rng, monkeypatch):
+    """Points of the density stand in groups, which are no steps of the share."""
+    monkeypatch.setattr(jaxmeta.eigen, "DENSE", 100)
+    n = 1500
+    z = symmetric(rng, n).astype(np.float32)
+    for scales in (np.ones(n), np.linspace(0.3, 1.5, n)):
+        noise = (z * np.outer(scales, scales)).astype(np.float32)
+        sigma = noise.std()
+        exact = semicircle_distance(np.linalg.eigvalsh(noise), sigma=sigma)
+        multiply = jaxmeta.eigen.multiply_by(noise)
+        found = jaxmeta.eigen.eigenvalue_density(
+            multiply, n=n, key=jax.random.key(0), dtype=jnp.float32
+        )
+        assert len(found.points) < n
+        by_density = semicircle_distance(found.points, sigma=sigma, counts=found.counts)
+        assert abs(by_density - exact) < 0.01

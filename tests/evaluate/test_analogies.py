@@ -126,7 +126,8 @@ def test_vectors_of_one_length_make_two_rules_the_same(rng):
 def test_scale_does_not_matter(rng, rule, size):
     vectors = some_vectors(rng)
     rows = clear_questions(rng, vectors.matrix, rule)
-    scaled = vectors._replace(matrix=vectors.matrix * vectors.matrix.dtype.type(size))
+    matrix = vectors.matrix * vectors.matrix.dtype.type(size)
+    scaled = Vectors(vectors.words, matrix)
     assert answered(scaled, rows[:, :4], rule).all()
 
 

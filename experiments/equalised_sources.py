@@ -204,7 +204,7 @@ def weights(look: Look) -> dict[tuple[str, str], Any]:
 def own_losses(look: Look, ks: dict[tuple[str, str], int]) -> dict[tuple[str, str], float]:
     """PIP loss as rules predict it, of those that do."""
     values = jnp.asarray(look.eigenvalues, look.spectrum.values.dtype)
-    n, magnitudes, found = len(values), jnp.abs(values), {}
+    n, magnitudes, found = len(values), jnp.abs(values), dict[tuple[str, str], Any]()
     for which, sigma in look.sigmas.items():
         curve = paper_curve(magnitudes, sigma=sigma, n=n, alpha=ALPHA)
         found |= {(rule, which): curve[ks[rule, which] - 1] for rule in ("paper", "released")}
@@ -287,10 +287,10 @@ def run(config: Config, cache: Path) -> Tables:
     progress = _record.Progress(len(signals))
     for name, pair in built.items():
         signal = corpus_to_sources.SIGNALS[_equalised.SIGNALS[name]]
-        for table, rows in zip(
-            made, measure(config, name, pair, Parts(counts, signal)), strict=True
-        ):
-            table += rows
+        tables: Sequence[list[Any]] = made
+        own: Sequence[list[Any]] = measure(config, name, pair, Parts(counts, signal))
+        for table, rows in zip(tables, own, strict=True):
+            table.extend(rows)
         progress.step(name)
     return made
 
@@ -377,10 +377,10 @@ def compare(
         predicted_curve(look.spectrum.values, look.strengths, alpha=ALPHA, total=look.total)
         for look in looks
     ]
-    predicted = jnp.sqrt(sum(curve[:rank] ** 2 for curve in curves) / len(curves))
+    predictions = jnp.sqrt(jnp.mean(jnp.stack(curves) ** 2, axis=0))
     points = [
         Point(name, k, float(x), float(y))
-        for k, x, y in zip(itertools.count(1), crossed.curve, predicted)
+        for k, x, y in zip(itertools.count(1), crossed.curve, predictions)
     ]
     return kept, ranges, points
 
@@ -416,14 +416,14 @@ def summary(noises: Rows, ks: Rows, weighings: Rows, _: Rows, __: Rows) -> str:
             for r in ks if r["signal"] == signal
         ]  # fmt: skip
         parts.append(_record.markdown(heads, lines))
-        heads = (f"{signal}: weights", "sigma from", "range", "by the estimated ideal",
-                 "of halves: cross-validated, over the best k's")  # fmt: skip
-        lines = [
+        columns = (f"{signal}: weights", "sigma from", "range", "by the estimated ideal",
+                   "of halves: cross-validated, over the best k's")  # fmt: skip
+        ranges = [
             (r["weighting"], r["sigma"], f"{number(r['least'], 3)} to {number(r['most'], 3)}",
              number(r["predicted"], 1), number(r["crossed"], 3))
             for r in weighings if r["signal"] == signal
         ]  # fmt: skip
-        parts.append(_record.markdown(heads, lines))
+        parts.append(_record.markdown(columns, ranges))
     return "\n\n".join(parts)
 
 

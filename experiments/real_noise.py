@@ -146,7 +146,7 @@ class Look:
     estimate: IdealEstimate
     """With all directions."""
     few: IdealEstimate
-    """With those that are more signal than noise."""
+    """With those above the edge of the noise."""
 
 
 def run(config: Config) -> tuple[list[Noise], list[Row]]:

@@ -1,9 +1,9 @@
 r"""Source embeddings are made of corpora (sections 3.5 and 4.1 of the paper).
 
 The vocabulary is what all corpora share. Of each corpus the whole, its halves, quarters and eighths
-are counted in one pass; the signals of the halves give the noise $\sigma$. The density of the
-spectrum tells about how many dimensions the rule keeps, and so how many leading eigenpairs are
-computed.
+are counted in one pass; the signals of these give the noise, those of the halves alone the paper's
+$\sigma$. The density of the spectrum tells about how many dimensions the rule keeps, and so how
+many leading eigenpairs are computed.
 """
 
 import dataclasses

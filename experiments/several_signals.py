@@ -12,7 +12,7 @@ with a random frame $R$. Two sources of different shares cannot be told apart an
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,21 +72,18 @@ class Config:
     """Sources share the last, which is dense, as a whole or not at all."""
     counts: tuple[int, ...] = (2, 3, 4, 6)
     scenes: tuple[str, ...] = (*ALL, *NOT_OF_TWO, *IN_PART, *MIXED)
-    first_seed: int = 1000
-    seeds: int = 1
+    first_seed: int = 2000
+    """Not those that constants of `jaxmeta.several` were chosen on, nor those of the tests."""
+    seeds: int = 2
     example: tuple[float, ...] = (0.06, 0.12, 0.20)
     """Noise of three sources of the first spectrum, for a table of all uses and the oracle."""
-    widths: int = field(init=False)
-    """Leading dimensions that sources are cut to."""
-
-    def __post_init__(self) -> None:
-        """An eighth of the words has all that stands out of most noise."""
-        object.__setattr__(self, "widths", self.n // 8)
+    widths: int = 150
+    """Leading dimensions that sources are cut to: all that stand out of the noise."""
 
 
 SMOKE = Config(
     n=300, spectra=(Spectrum(0.5, 25, 20.0), Spectrum(0.3, 6, 10.0), Spectrum(0.7, scale=20.0)),
-    counts=(2, 3, 5),
+    counts=(2, 3, 5), first_seed=1000, seeds=1, widths=75,
 )  # fmt: skip
 
 

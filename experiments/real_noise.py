@@ -474,7 +474,6 @@ def main() -> None:
         # Beyond some thousands of words halves would take hours.
         crossed = asked.words <= 4096
         config = dataclasses.replace(config, words=asked.words, crossed=crossed)
-        config = config if crossed else dataclasses.replace(config, signals=("PPMI", "log counts"))
         name = f"{name}_{asked.words}"
     if asked.seeds is not None:
         config = dataclasses.replace(config, seeds=tuple(asked.seeds))

@@ -433,11 +433,14 @@ def number(value: float, digits: int) -> str:
     return "∞" if value == np.inf else "" if np.isnan(value) else f"{value:.{digits}f}"
 
 
+NEAR = 32
+"""Neighbours whose mean is drawn, as `semicircle_distance` takes it."""
+
+
 def plot_bulk(noises: Rows, _: Rows, __: Rows, ___: Rows, bulk: Rows, path: Path) -> None:
-    """Eigenvalues of noise as they are and equalised, and the semicircle."""
-    edges = np.linspace(-2, 2, 401)
-    smooth = np.exp(-0.5 * (np.linspace(-0.5, 0.5, 101) / 0.06) ** 2)
+    """Share of the eigenvalues of noise below a point, as they are and equalised, and the law's."""
     x = np.linspace(-1, 1, 400)
+    law = 0.5 + (x * np.sqrt(1 - x**2) + np.arcsin(x)) / np.pi
     colours = dict(zip(LAWS, (_record.BLUE, _record.VERMILION), strict=True))
     size = 4.4 * len(noises), 4.6
     with _record.drawing(path, 1, len(noises), size=size, sharey=True) as (figure, (panels,)):
@@ -445,20 +448,19 @@ def plot_bulk(noises: Rows, _: Rows, __: Rows, ___: Rows, bulk: Rows, path: Path
             for which, distance in zip(LAWS, (r["law"], r["law_equalised"]), strict=True):
                 own = [b for b in bulk if (b["signal"], b["noise"]) == (r["signal"], which)]
                 points, counts = (np.array([b[field] for b in own]) for field in ("point", "count"))
-                # What is beyond the picture is no part of it, but of the share.
-                height, _edges = np.histogram(points, edges, weights=counts / counts.sum())
+                order = np.argsort(points)
+                share = (np.cumsum(counts[order]) - counts[order] / 2) / counts.sum()
+                # Points of a density stand in groups, whose means lie on the curve.
+                near = np.full(min(NEAR, len(points)), 1 / min(NEAR, len(points)))
+                smooth = (np.convolve(values, near, "valid") for values in (points[order], share))
                 label = f"{which}: {distance:.3f} from the law"
-                style = {"color": colours[which], "lw": 2, "label": label}
-                # Points of a density stand in groups: they are spread, and so is an edge.
-                density = np.convolve(height / np.diff(edges), smooth / smooth.sum(), "same")
-                axes.plot((edges[1:] + edges[:-1]) / 2, density, **style)
-            law_of_noise = {"color": "black", "lw": 1.2, "ls": "--", "label": "semicircle"}
-            axes.plot(x, 2 / np.pi * np.sqrt(1 - x**2), **law_of_noise)
-            axes.set_title(str(r["signal"]))
+                axes.plot(*smooth, color=colours[which], lw=2, label=label)
+            style = {"color": "black", "lw": 1.2, "ls": "--", "label": "semicircle"}
+            axes.plot([-2, *x, 2], [0, *law, 1], **style)
+            axes.set(xlim=(-1.6, 1.6), title=str(r["signal"]))
             axes.set_xlabel(r"eigenvalue over $2\sigma\sqrt{n}$")
-            axes.legend(frameon=False, fontsize=10, loc="upper center")
-        panels[0].set_ylabel("density of eigenvalues, smoothed")
-        panels[0].set_ylim(0, 1.4 * panels[0].get_ylim()[1])
+            axes.legend(frameon=False, fontsize=10, loc="upper left")
+        panels[0].set(ylabel="share of eigenvalues below", ylim=(-0.02, 1.4), yticks=[0, 0.5, 1])
         figure.suptitle(_bulk_title(noises), fontsize=13)
 
 
@@ -497,8 +499,9 @@ def plot_crossed(noises: Rows, ks: Rows, _: Rows, points: Rows, __: Rows, path: 
                 mark = {"color": colour, "ms": 9, "ls": "", "mec": "white", "zorder": 4}
                 axes.plot(*place, SHOWN[r["rule"]], label=f"{what}: k = {where}", **mark)
             axes.set_xscale("log")
-            low, high = crossed.min() / best, crossed.max() / best
-            axes.set_ylim(low - 0.1 * (high - low), high + 1.2 * (high - low))
+            both = np.concatenate([crossed, predicted]) / best
+            low, high = np.nanmin(both), np.nanmax(both)
+            axes.set_ylim(low - 0.05 * (high - low), high + 0.9 * (high - low))
             bests = f"{about['first']:.0f} and {about['second']:.0f}"
             axes.set_title(f"{signal}: best k of halves {bests}", fontsize=11)
             axes.set_xlabel("dimensions k")

@@ -228,10 +228,14 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> None:
         _none_of(name, value, choices)
 
 
-def named(name: str, value: Any, choices: Collection[str]) -> str:
-    """The one of `choices` that `value` names: case does not count, nor do commas and spaces."""
+def named(
+    name: str,
+    value: Any,
+    choices: Collection[str],
+    do: str = "pass a string: it comes before the sources",
+) -> str:
+    """The one of `choices` that `value` names: neither case counts, nor what joins words."""
     if not isinstance(value, str):
-        do = "pass a string: it comes before the sources"
         fail(name, _describe(value), f"one of {', '.join(map(repr, choices))}", do, TypeError)
     found = {_plain(choice): choice for choice in choices}
     if _plain(value) not in found:

@@ -108,7 +108,7 @@ def needs(name: str, settings: Settings) -> dict[str, Any]:
     if name in WEIGHTINGS and settings.observed is not None:
         part = ""
     if cut and not part:
-        part = "unit" if name == "UW, unit rows" else "raw"
+        part = "unit" if name == "UW-unit" else "raw"
     return {"parts": (part,) if part else (), "pairs": pairs or cut}
 
 
@@ -294,12 +294,12 @@ PLANS: dict[str, Planned] = {
         _default, "standardised sources, weights by effective rank; for files", "unit"
     ),
     "UW": Planned(_as_they_are, "concatenation as it is", ""),
-    "UW, unit rows": Planned(
+    "UW-unit": Planned(
         lambda sums, _: Plan(None, _ones(sums), unit=True), "concatenation of rows of length 1", ""
     ),
     **{name: _by_weights(name) for name in WEIGHTINGS if name not in ("UW", "exact")},
     "AVG": Planned(_average, "mean of the sources, padded with zeros", ""),
-    "AVG, rotated": Planned(
+    "AVG-rotated": Planned(
         _rotated, "mean after rotation of the sources onto each other", pairs=True
     ),
     "SVD": Planned(

@@ -196,11 +196,15 @@ def _as_they_are(moments: Moments, settings: Settings) -> Plan:
 def _default(moments: Moments, _: Settings) -> Plan:
     _warn_of_few_rows(moments)
     centres, maps, ranks = zip(*map(_standard, _own(moments, "unit")), strict=True)
-    shares = safe_ratio(
-        jnp.stack(ranks), sum(ranks[1:], ranks[0]) * jnp.ones(len(ranks), ranks[0].dtype)
-    )
-    weighted = (c * move for c, move in zip(safe_sqrt(shares), maps, strict=True))
-    return Plan(tuple(centres), tuple(weighted), unit=True)
+    return Plan(tuple(centres), _by_rank(maps, ranks), unit=True)
+
+
+@jax.jit
+def _by_rank(maps: tuple[Array, ...], ranks: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Maps, each of them by the root of its share of the ranks."""
+    stacked = jnp.stack(ranks)
+    weights = safe_sqrt(safe_ratio(stacked, jnp.full_like(stacked, jnp.sum(stacked))))
+    return tuple(c * move for c, move in zip(weights, maps, strict=True))
 
 
 def _warn_of_few_rows(moments: Moments) -> None:

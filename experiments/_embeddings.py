@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 import jaxmeta
+from experiments._labels import name_of
 from experiments._scoring import Embeddings
 from jaxmeta.evaluate import WordPairs, tuned_weights
 from jaxmeta.text import Source
@@ -43,38 +44,40 @@ def single(sources: Sequence[Source]) -> Embeddings:
 
 def methods(
     sources: Sequence[Source],
-    names: Sequence[str],
+    labels: Sequence[str],
     *,
     seed: int = 0,
     store: Store | None = None,
     **settings: Any,
 ) -> Embeddings:
-    """Methods of the library by their names; random ones by the seed, and kept in the store."""
+    """Methods of the library by their labels; random ones by the seed, and kept in the store."""
     key, progress = jax.random.key(seed), jaxmeta.ProgressBar()
     given = jaxmeta.Settings(key=key, progress=progress, **settings)
     of = {"sources": [source.name for source in sources], "seed": seed, **settings}
 
-    def make(name: str) -> np.ndarray:
+    def make(label: str) -> np.ndarray:
+        name = name_of(label)
+
         def run() -> dict[str, np.ndarray]:
             return {"e": jaxmeta.meta_embedding(name, tuple(sources), given).matrix}
 
         if store is None or jaxmeta.METHODS[name].needs != "key":
             return run()["e"]
         # Training takes minutes: a second run, or another table, need not do it again.
-        settings_of = {"method": name, **of, **store.settings}
+        settings_of = {"method": label, **of, **store.settings}
         return jaxmeta.files.Cache(store.folder).arrays("method", settings_of, run)["e"]
 
-    return {name: partial(make, name) for name in names}
+    return {label: partial(make, label) for label in labels}
 
 
-def of_unit_rows(sources: Sequence[Source], names: Sequence[str]) -> Embeddings:
-    """Concatenation of rows at length 1 by weights of those names."""
+def of_unit_rows(sources: Sequence[Source], labels: Sequence[str]) -> Embeddings:
+    """Concatenation of rows at length 1 by weights of those labels."""
     parts = tuple(jaxmeta.prepare.unit_rows(source.embedding) for source in sources)
 
-    def make(name: str) -> Any:
-        return jaxmeta.concatenate(parts, weights(name, sources))
+    def make(label: str) -> Any:
+        return jaxmeta.concatenate(parts, weights(label, sources))
 
-    return {name: partial(make, name) for name in names}
+    return {label: partial(make, label) for label in labels}
 
 
 def tuned(sources: Sequence[Source], pairs: WordPairs) -> Callable[[], Any]:
@@ -88,9 +91,9 @@ def tuned(sources: Sequence[Source], pairs: WordPairs) -> Callable[[], Any]:
     return make
 
 
-def weights(name: str, sources: Sequence[Source]) -> Any:
-    """Weights of that name, from all that sources carry."""
-    return jaxmeta.weightings.weigh(name, [source.observed for source in sources])
+def weights(label: str, sources: Sequence[Source]) -> Any:
+    """Weights of that label, from all that sources carry."""
+    return jaxmeta.weightings.weigh(name_of(label), [source.observed for source in sources])
 
 
 def at(sources: Sequence[Source], alpha: float) -> tuple[Source, ...]:

@@ -36,6 +36,7 @@ from matplotlib.lines import Line2D
 
 import jaxmeta
 from experiments import _embeddings, _record
+from experiments._labels import RULES
 from jaxmeta import Corpus, Recipe
 from jaxmeta.text import Source
 
@@ -45,7 +46,7 @@ SIGNALS: dict[str, Callable[..., Any]] = {
     "LSA": jaxmeta.ppmi,
 }
 shifted_by_one = functools.partial(jaxmeta.shifted_pmi, shift=1.0)
-KS = tuple(jaxmeta.RULES)
+KS = tuple(RULES)
 COLOURS = {"GloVe": _record.BLUE, "SGNS": _record.GREEN, "LSA": _record.VERMILION}
 
 
@@ -210,9 +211,7 @@ def curves(source: Source) -> list[Point]:
 def row(source: Source, corpus: str, points: list[Point], sw: float, least: float) -> Row:
     """A source in numbers."""
     eigenvalues, alpha = jnp.asarray(source.eigenvalues), source.alpha
-    dimensions = {
-        name: int(rule(eigenvalues, source.sigma, alpha)) for name, rule in jaxmeta.RULES.items()
-    }
+    dimensions = {name: int(rule(eigenvalues, source.sigma, alpha)) for name, rule in RULES.items()}
     steps = np.diff([point.paper for point in points])
     # Rounding of a step is that of the loss, not its own.
     rounding = 8 * float(jnp.finfo(eigenvalues.dtype).eps) * points[0].paper

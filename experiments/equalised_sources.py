@@ -32,6 +32,7 @@ import numpy as np
 
 import jaxmeta
 from experiments import _equalised, _record, corpus_to_sources
+from experiments._labels import RULES, label_of
 from jaxmeta.crossvalidation import CrossValidated, cross_validated, shared_square
 from jaxmeta.dimension import paper_curve, predicted_curve
 from jaxmeta.eigen import eigenvalue_density, leading_eigenpairs, multiply_by
@@ -48,7 +49,7 @@ ALPHA = 0.5
 PARTS = 8  # halves, their halves and quarters
 EQUALISED = "equalised"
 LAWS = "as it is", EQUALISED
-OF_SEVERAL = "SW, blocks", "DW, blocks", "aligned"
+OF_SEVERAL = "SW-blocks", "DW-blocks", "aligned"
 """Weightings that are SW, DW and spiked, if there is one source."""
 OWN: dict[str, Callable[..., Any]] = {
     "spiked": lambda values, sigma: spiked_strengths(
@@ -178,7 +179,7 @@ def dimensions(look: Look) -> dict[tuple[str, str], int]:
     found = {
         (rule, name): max(1, int(choose(values, sigma, ALPHA)))
         for name, sigma in look.sigmas.items()
-        for rule, choose in jaxmeta.RULES.items()
+        for rule, choose in RULES.items()
     }
     best = jaxmeta.best_dimension(look.spectrum.values, look.strengths, alpha=ALPHA)
     return found | {(EQUALISED, "nested"): int(best)}
@@ -197,7 +198,7 @@ def weights(look: Look) -> dict[tuple[str, str], Any]:
                 look.spectrum.values, n, ALPHA, sigma, eigenvalues, strengths=look.strengths
             )
             own = jnp.asarray(weigh(name, [source])[0])
-            found[name, which] = jnp.broadcast_to(own, source.values.shape)
+            found[label_of(name), which] = jnp.broadcast_to(own, source.values.shape)
     return found
 
 

@@ -41,6 +41,7 @@ from matplotlib.lines import Line2D
 
 import jaxmeta
 from experiments import _record, corpus_to_sources
+from experiments._labels import RULES, name_of
 from jaxmeta.crossvalidation import shared_square
 from jaxmeta.eigen import Density, Eigenpairs
 from jaxmeta.equalise import IdealEstimate, equalise, estimate_ideal
@@ -314,7 +315,7 @@ def compare(look: Look, truth: np.ndarray, square: float) -> dict[Any, tuple[int
     curve, best = root(changes), 1 + int(np.argmin(changes))
     ks = {"best": best, "no rule": n}
     for sigma, means in ((look.halves, "halves"), (look.noise.sigma, "nested")):
-        for rule, choose in jaxmeta.RULES.items():
+        for rule, choose in RULES.items():
             if rule != "released":
                 ks[f"{rule}, {means}"] = max(1, int(choose(eigenvalues, float(sigma), ALPHA)))
     ks["equalised"] = int(jaxmeta.best_dimension(jnp.abs(eigenvalues), strengths, alpha=ALPHA))
@@ -327,11 +328,11 @@ def compare(look: Look, truth: np.ndarray, square: float) -> dict[Any, tuple[int
     for sigma, means in ((look.halves, "halves"), (look.noise.sigma, "nested")):
         source = Observed(jnp.abs(eigenvalues), n, ALPHA, float(sigma), eigenvalues)
         for weighting in ("DW", "spiked", "RIE", "ideal strengths"):
-            (weights,) = weigh(weighting, [source])
+            (weights,) = weigh(name_of(weighting), [source])
             x = np.asarray(weights, np.float64) ** 2 * magnitudes
             found["weights", f"{weighting}, {means}"] = n, loss(x) / oracle
     source = Observed(jnp.abs(eigenvalues), n, ALPHA, strengths=strengths)
-    (weights,) = weigh("estimated ideal", [source])
+    (weights,) = weigh("estimated-ideal", [source])
     x = np.asarray(weights, np.float64) ** 2 * magnitudes
     found["weights", "estimated ideal"] = n, loss(x) / oracle
     for label, estimate in (("equalised", look.estimate), ("equalised, fewer", look.few)):

@@ -39,7 +39,7 @@ from jaxmeta.methods import Settings
 
 METHODS = {
     "concatenation": ("UW", None),
-    "unit rows": ("UW, unit rows", None),
+    "unit rows": ("UW-unit", None),
     "default": ("default", None),
     "default, k by .05": ("default", Settings(k=0.05)),
 }

@@ -25,6 +25,7 @@ import numpy as np
 
 import jaxmeta
 from experiments import _record, _scoring, corpus_to_sources
+from experiments._labels import RULES
 from jaxmeta.evaluate import SIMILARITY, similarity
 
 MARKS = {"paper": "v", "spiked": "^", "rie": "s", "ideal": "D"}
@@ -65,7 +66,7 @@ def dimensions(source: jaxmeta.text.Source, config: Config) -> dict[str, int]:
     """k by every rule, at an exponent of ½, and those that are the same for every source."""
     values = jnp.asarray(source.eigenvalues)
     computed = len(source.spectrum.values)
-    by_rule = {name: int(rule(values, source.sigma, 0.5)) for name, rule in jaxmeta.RULES.items()}
+    by_rule = {name: int(rule(values, source.sigma, 0.5)) for name, rule in RULES.items()}
     same = {f"k = {size}": size for size in config.sizes}
     return {name: min(max(k, 1), computed) for name, k in (by_rule | same).items()}
 

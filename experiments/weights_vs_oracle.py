@@ -26,6 +26,8 @@ import numpy as np
 import jaxmeta
 from experiments import _debiased, _draws, _record
 from experiments._draws import Draw, Spectrum, power
+from experiments._labels import name_of
+from jaxmeta.weightings import Observed, weigh
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,10 @@ def one_source(
     for alpha, truth, strengths in zip(config.alphas, draw.strengths, estimated, strict=True):
         b = power(np.asarray(values), 2 * alpha)
         k = 1 + np.argmin(np.cumsum(b * (b - 2 * truth)))
-        whole = jaxmeta.weightings.Observed(values, n, alpha, sigma, eigenvalues, positive)
+        whole = Observed(values, n, alpha, sigma, eigenvalues, positive)
         dropped = whole._replace(values=source)
         own = {
-            name: jnp.where(kept, jnp.asarray(jaxmeta.weightings.weigh(name, [dropped])[0]), 0)
+            name: jnp.where(kept, jnp.asarray(weigh(name_of(name), [dropped])[0]), 0)
             for name in ("SW", "DW", "DW as released")
         }
         of_strengths = partial(jaxmeta.strength_weights, values, alpha=alpha)
@@ -167,10 +169,10 @@ def one_source(
             "SW, true spectrum": jnp.where(kept, sw, 0),
             "DW, true spectrum": jaxmeta.dimension_weights(true, (source,), alpha=alpha)[0],
             "DW as released": own["DW as released"],
-            "spiked": jaxmeta.weightings.weigh("spiked", [whole])[0],
+            "spiked": weigh("spiked", [whole])[0],
         }
         if alpha == 0.5:
-            weights["RIE"] = jaxmeta.weightings.weigh("RIE", [whole])[0]
+            weights["RIE"] = weigh("RIE", [whole])[0]
         weights["ideal strengths"] = of_strengths(strengths)
         weights["exact"] = of_strengths(jnp.asarray(truth))
         yield alpha, truth, {name: np.asarray(c) ** 2 * b for name, c in weights.items()}
@@ -198,13 +200,10 @@ def several_sources(
         return float(np.sqrt(q @ gram @ q - 2 * linear @ q + constant))
 
     sources = tuple(jnp.asarray(v) for v in kept)
-    observed = [
-        jaxmeta.weightings.Observed(v, n, alpha, sigma)
-        for v, sigma in zip(sources, sigmas, strict=True)
-    ]
+    observed = [Observed(v, n, alpha, sigma) for v, sigma in zip(sources, sigmas, strict=True)]
 
     def squares(name: str) -> np.ndarray:
-        return joined(jaxmeta.weightings.weigh(name, observed)) ** 2
+        return joined(weigh(name_of(name), observed)) ** 2
 
     padded = np.pad(shared["ideal"], (0, n))
     starts = np.cumsum([0, *sizes])

@@ -211,14 +211,14 @@ def integer(name: str, value: Any, *, least: int, most: int | None = None, of: s
 def not_negative(name: str, value: Any, do: str = "estimate it with noise_std") -> None:
     """`value` is one number that, where it can be seen, is not negative and not NaN."""
     scalar(name, value)
-    if not isinstance(value, jax.core.Tracer) and not value >= 0:
+    if not isinstance(value, jax.core.Tracer) and not np.asarray(value) >= 0:
         fail(name, str(value), "a number that is not negative", do)
 
 
 def positive(name: str, value: Any, do: str = "estimate it with noise_std") -> None:
     """`value` is one number that, where it can be seen, is above 0."""
     scalar(name, value)
-    if not isinstance(value, jax.core.Tracer) and not value > 0:
+    if not isinstance(value, jax.core.Tracer) and not np.asarray(value) > 0:
         fail(name, str(value), "a number above 0", do)
 
 
@@ -228,10 +228,14 @@ def one_of(name: str, value: Any, choices: Collection[str]) -> None:
         _none_of(name, value, choices)
 
 
-def named(name: str, value: Any, choices: Collection[str]) -> str:
-    """The one of `choices` that `value` names: case does not count, nor do commas and spaces."""
+def named(
+    name: str,
+    value: Any,
+    choices: Collection[str],
+    do: str = "pass a string: it comes before the sources",
+) -> str:
+    """The one of `choices` that `value` names: neither case counts, nor what joins words."""
     if not isinstance(value, str):
-        do = "pass a string: it comes before the sources"
         fail(name, _describe(value), f"one of {', '.join(map(repr, choices))}", do, TypeError)
     found = {_plain(choice): choice for choice in choices}
     if _plain(value) not in found:
@@ -270,7 +274,8 @@ def descending(name: str, values: Any) -> None:
     array(name, values, 1)
     if isinstance(values, jax.core.Tracer):
         return
-    wrong = np.append(False, values[1:] > values[:-1]) | ~(np.asarray(values) >= 0)
+    values = np.asarray(values)  # a comparison of JAX's would be a program
+    wrong = np.append(False, values[1:] > values[:-1]) | ~(values >= 0)
     if wrong.any():
         i = int(np.argmax(wrong))
         expected = "descending numbers that are not negative"

@@ -337,7 +337,7 @@ def _ideal(eigenvalues: Array, sigma: Any, alpha: Any) -> Array:
 
 RULES: dict[str, Rule] = {
     "paper": partial(_of_values, paper_dimension),
-    "paper_spiked": partial(_of_values, spiked_paper_dimension),
+    "paper-spiked": partial(_of_values, spiked_paper_dimension),
     "released": lambda values, sigma, alpha: RULES["paper"](values, sigma, alpha) - 1,
     "spiked": partial(_of_values, select_dimension),
     "rie": _rie,
@@ -345,7 +345,7 @@ RULES: dict[str, Rule] = {
 }
 """How many dimensions to keep, by the name of the rule; `rie` is for alpha = ½ alone.
 
-`paper_spiked` is the paper's recipe where few values stand out from the noise, and `released` one
+`paper-spiked` is the paper's recipe where few values stand out from the noise, and `released` one
 less than `paper`, as in the released code. The last three keep too much if sigma
 is too small, as from halves of a corpus with many rare pairs (`experiments/known_ideal.py`).
 """

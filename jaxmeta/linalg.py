@@ -25,6 +25,7 @@ __all__ = [
     "matmul",
     "norm",
     "outside",
+    "polar",
     "power_of_two",
     "principal_sines",
     "procrustes",
@@ -177,17 +178,17 @@ def procrustes(f: Float[Array, "n m"], e: Float[Array, "n k"]) -> Float[Array, "
     returned. Cost: $O(nkm)$ plus one SVD of an $m \times k$ matrix. Reference: `schonemann66`.
     """
     _checks.matrices(f=f, e=e)
-    return _polar(matmul((f / common_unit(f)).T, e / common_unit(e)))
+    return polar(matmul((f / common_unit(f)).T, e / common_unit(e)))
 
 
 @jax.custom_jvp
-def _polar(a: Float[Array, "m k"]) -> Float[Array, "m k"]:
+def polar(a: Float[Array, "m k"]) -> Float[Array, "m k"]:
     """The orthogonal factor U V' of a = U S V'."""
     u, _, vt = svd(a, full_matrices=False)
     return matmul(u, vt)
 
 
-@_polar.defjvp
+@polar.defjvp
 def _polar_jvp(primals, tangents):
     # Unlike U and V, their product is smooth at repeated singular values: only sums divide here.
     (a,), (da,) = primals, tangents

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float
 from jaxmeta import _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Scalar
-from jaxmeta.linalg import common_unit, matmul, procrustes, residual, safe_sqrt
+from jaxmeta.linalg import common_unit, matmul, polar, residual, safe_sqrt
 from jaxmeta.spectral import Spectrum, check_spectrum, power
 
 __all__ = ["loss_changes", "pip_curve", "pip_loss", "pip_matrix", "strengths_against"]
@@ -45,7 +45,7 @@ def pip_loss(e: Float[Array, "n k"], f: Float[Array, "n m"]) -> Float[Array, ""]
     scale = common_unit(e, f)
     e, f = e / scale, f / scale
     # A constant to differentiation: the identity holds for every rotation, not for the best alone.
-    q = procrustes(lax.stop_gradient(f), lax.stop_gradient(e))
+    q = polar(lax.stop_gradient(matmul(f.T, e)))
     # q is a rotation up to rounding; a Newton-Schulz step gives the digits that it lacks.
     q_low = 0.5 * matmul(residual(jnp.eye(q.shape[0], dtype=q.dtype), q, q.T), q)
     d = residual(e, f, q, q_low)

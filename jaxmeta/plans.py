@@ -108,7 +108,7 @@ def needs(name: str, settings: Settings) -> dict[str, Any]:
     if name in WEIGHTINGS and settings.observed is not None:
         part = ""
     if cut and not part:
-        part = "unit" if name == "UW, unit rows" else "raw"
+        part = "unit" if name == "UW-unit" else "raw"
     return {"parts": (part,) if part else (), "pairs": pairs or cut}
 
 
@@ -196,11 +196,15 @@ def _as_they_are(moments: Moments, settings: Settings) -> Plan:
 def _default(moments: Moments, _: Settings) -> Plan:
     _warn_of_few_rows(moments)
     centres, maps, ranks = zip(*map(_standard, _own(moments, "unit")), strict=True)
-    shares = safe_ratio(
-        jnp.stack(ranks), sum(ranks[1:], ranks[0]) * jnp.ones(len(ranks), ranks[0].dtype)
-    )
-    weighted = (c * move for c, move in zip(safe_sqrt(shares), maps, strict=True))
-    return Plan(tuple(centres), tuple(weighted), unit=True)
+    return Plan(tuple(centres), _by_rank(maps, ranks), unit=True)
+
+
+@jax.jit
+def _by_rank(maps: tuple[Array, ...], ranks: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Maps, each of them by the root of its share of the ranks."""
+    stacked = jnp.stack(ranks)
+    weights = safe_sqrt(safe_ratio(stacked, jnp.full_like(stacked, jnp.sum(stacked))))
+    return tuple(c * move for c, move in zip(weights, maps, strict=True))
 
 
 def _warn_of_few_rows(moments: Moments) -> None:
@@ -294,12 +298,12 @@ PLANS: dict[str, Planned] = {
         _default, "standardised sources, weights by effective rank; for files", "unit"
     ),
     "UW": Planned(_as_they_are, "concatenation as it is", ""),
-    "UW, unit rows": Planned(
+    "UW-unit": Planned(
         lambda sums, _: Plan(None, _ones(sums), unit=True), "concatenation of rows of length 1", ""
     ),
     **{name: _by_weights(name) for name in WEIGHTINGS if name not in ("UW", "exact")},
     "AVG": Planned(_average, "mean of the sources, padded with zeros", ""),
-    "AVG, rotated": Planned(
+    "AVG-rotated": Planned(
         _rotated, "mean after rotation of the sources onto each other", pairs=True
     ),
     "SVD": Planned(

@@ -95,15 +95,26 @@ def _leading(signal: Any, rank: int, tolerance: float) -> Spectrum:
     start, probe = jax.random.split(jax.random.key(0))
     x = jax.random.normal(probe, (n, 2), dtype)
     image = multiply(x)
-    # x'My and y'Mx are the same for a symmetric matrix, and for hardly any other.
-    gap = jnp.abs(jnp.dot(x[:, 0], image[:, 1]) - jnp.dot(x[:, 1], image[:, 0]))
-    if gap > 10 * n**0.5 * jnp.finfo(dtype).eps * norm(image):
+    if _lopsided(x, image):
         do = "symmetrise it, or pass symmetric=False with a dense array"
         _checks.fail("signal", "a matrix that is not its own transpose", "a symmetric one", do)
     pairs = leading_eigenpairs(
         multiply, n=n, rank=rank, key=start, tolerance=tolerance, dtype=dtype, dense=DENSE
     )
-    return Spectrum(fix_signs(pairs.vectors), jnp.abs(pairs.values))
+    return _with_signs(pairs.vectors, pairs.values)
+
+
+# Compiled whole: by itself each operation on the host would be a program of its own.
+@jax.jit
+def _lopsided(x: Float[Array, "n 2"], image: Float[Array, "n 2"]) -> Array:
+    """Whether x'My and y'Mx differ: of a symmetric matrix they do not, of hardly any other."""
+    gap = jnp.abs(jnp.dot(x[:, 0], image[:, 1]) - jnp.dot(x[:, 1], image[:, 0]))
+    return gap > 10 * x.shape[0] ** 0.5 * jnp.finfo(x.dtype).eps * norm(image)
+
+
+@jax.jit
+def _with_signs(vectors: Array, eigenvalues: Array) -> Spectrum:
+    return Spectrum(fix_signs(vectors), jnp.abs(eigenvalues))
 
 
 @_checks.checked()

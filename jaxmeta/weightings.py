@@ -139,7 +139,7 @@ def _strong(strengths: Callable[..., Array], sources: Sequence[Observed]) -> tup
 
 def _rie(eigenvalues: Array, source: Observed) -> Array:
     if isinstance(source.alpha, int | float) and source.alpha != 0.5:
-        _checks.fail("alpha", str(source.alpha), "0.5 for RIE", "use 'ideal strengths'")
+        _checks.fail("alpha", str(source.alpha), "0.5 for RIE", "use 'ideal-strengths'")
     return rie_strengths(eigenvalues, sigma=source.sigma, positive=source.positive)
 
 
@@ -174,26 +174,26 @@ WEIGHTINGS: dict[str, Weighting] = {
     "UW": Weighting(_ones, "no weights"),
     "SW": Weighting(partial(_own, _SW), "Eq. 9, to each source's own USVT ideal", "sigma"),
     "DW": Weighting(partial(_own, _DW), "Eq. 8, to each source's own USVT ideal", "sigma"),
-    "SW, blocks": Weighting(partial(_blocks, _SW), "Eq. 9, to blocks of all USVT values", "sigma"),
-    "DW, blocks": Weighting(partial(_blocks, _DW), "Eq. 8, to blocks of all USVT values", "sigma"),
-    "SW as released": Weighting(
+    "SW-blocks": Weighting(partial(_blocks, _SW), "Eq. 9, to blocks of all USVT values", "sigma"),
+    "DW-blocks": Weighting(partial(_blocks, _DW), "Eq. 8, to blocks of all USVT values", "sigma"),
+    "SW-released": Weighting(
         partial(_whole, released_source_weights),
         "Eq. 9 with the spectra exchanged, and a shifted block", "eigenvalues"),
-    "DW as released": Weighting(
+    "DW-released": Weighting(
         partial(_of_each, released_dimension_weights), "the reciprocal of Eq. 8", "sigma"),
-    "DW as released in 2020": Weighting(
+    "DW-released-2020": Weighting(
         partial(_whole, _OF_2020), "the same with a shifted block", "eigenvalues"),
-    "SW as released in 2021": Weighting(
+    "SW-released-2021": Weighting(
         partial(_whole, _SW_2021), "a cube root, and a shifted block", "eigenvalues"),
-    "DW as released in 2021": Weighting(
+    "DW-released-2021": Weighting(
         partial(_whole, _DW_2021), "a cube root, and a shifted block", "eigenvalues"),
     "spiked": Weighting(
         partial(_of_each, shrinkage_weights), "weights that know what noise turns", "sigma"),
     "RIE": Weighting(
         partial(_strong, _rie), "from the whole spectrum, at alpha ½", "eigenvalues"),
-    "ideal strengths": Weighting(
+    "ideal-strengths": Weighting(
         partial(_strong, _ideal), "from the whole spectrum, at any alpha", "eigenvalues"),
-    "estimated ideal": Weighting(
+    "estimated-ideal": Weighting(
         _estimated, "from an estimate of the ideal, as by equalised noise", "strengths"),
     "aligned": Weighting(_aligned, "the best concatenation if sources share one ideal", "sigma"),
     "exact": Weighting(_exact, "the best concatenation, where the ideal is known", "ideal"),

@@ -62,7 +62,7 @@ def padded_mean(rows):
 TRUTH = {
     "default": default,
     "UW": lambda _, x: np.concatenate(x, axis=1),
-    "UW, unit rows": lambda _, x: np.concatenate(list(map(unit, x)), axis=1),
+    "UW-unit": lambda _, x: np.concatenate(list(map(unit, x)), axis=1),
     "AVG": lambda _, x: padded_mean(x),
     "SVD": lambda e, x: leading(e, x, 200),
     "PCA": lambda e, x: leading(e, x, 200, centre=1),

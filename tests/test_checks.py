@@ -1,5 +1,6 @@
 """Checks say which argument, what came, what was expected and what to do, word for word."""
 
+import re
 from pathlib import Path
 
 import jax
@@ -10,6 +11,8 @@ import scipy.sparse
 
 from jaxmeta import (
     METHODS,
+    RULES,
+    WEIGHTINGS,
     Spectrum,
     Vectors,
     _checks,
@@ -25,6 +28,7 @@ from jaxmeta import (
     write_vectors,
 )
 from jaxmeta.evaluate import similarity
+from jaxmeta.files import plan_files
 from jaxmeta.quadratic import per_source
 
 pytestmark = pytest.mark.one_leg
@@ -139,15 +143,33 @@ def test_present(value, shape, error, message):
 
 
 def test_names_in_any_case():
-    names = ("default", "DW, blocks", "1TON", "1TON+")
-    for value, found in (("dw blocks", names[1]), ("DEFAULT", names[0]), ("1ton+", names[3])):
+    names = ("default", "DW-blocks", "1TON", "1TON+")
+    for value in ("dw blocks", "DW, blocks", "dw_blocks", "DWblocks"):
+        assert _checks.named("name", value, names) == "DW-blocks"
+    for value, found in (("DEFAULT", names[0]), ("1ton+", names[3])):
         assert _checks.named("name", value, names) == found
-    with pytest.raises(V, match=r"got 'DW block', expected one of .*; choose one: 'DW, blocks' is"):
+    with pytest.raises(V, match=r"got 'DW block', expected one of .*; choose one: 'DW-blocks' is"):
         _checks.named("name", "DW block", names)
     with pytest.raises(T, match=r"name: got a tuple, .* pass a string: it comes before"):
         _checks.named("name", (E,), names)
     with pytest.raises(V, match="; choose one: 'zero' is the nearest"):
         _checks.one_of("missing", "Zeros", ("zero", "mean"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [*plan_files.RENAMED.items(), ("1TON as released", "1TON-released")]
+)
+def test_old_names_work_or_lead_to_new_ones(old, new):
+    if "as released" in old or "rows" in old:
+        with pytest.raises(V, match=f"; choose one: {new!r} is the nearest."):
+            _checks.named("name", old, METHODS)
+    else:
+        assert _checks.named("name", old, METHODS) == new
+
+
+def test_names_can_be_typed():
+    for name in (*METHODS, *WEIGHTINGS, *RULES):
+        assert re.fullmatch(r"[A-Za-z0-9]+(-[A-Za-z0-9]+)*\+?", name)
 
 
 def test_no_two_methods_are_one_in_any_case():

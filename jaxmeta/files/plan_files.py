@@ -19,8 +19,22 @@ from jaxmeta.plans import PLANS, Plan
 
 __all__ = ["load_plan", "plan_header", "save_plan", "write_plan"]
 
-FORMAT, VERSION = "jaxmeta plan", 1
-METHODS = (*PLANS, "exact")
+FORMAT, VERSION = "jaxmeta plan", 2
+METHODS = (*PLANS, "exact", "AVG-metric")
+RENAMED = {
+    "UW, unit rows": "UW-unit",
+    "SW, blocks": "SW-blocks",
+    "DW, blocks": "DW-blocks",
+    "SW as released": "SW-released",
+    "DW as released": "DW-released",
+    "DW as released in 2020": "DW-released-2020",
+    "SW as released in 2021": "SW-released-2021",
+    "DW as released in 2021": "DW-released-2021",
+    "ideal strengths": "ideal-strengths",
+    "estimated ideal": "estimated-ideal",
+    "AVG, rotated": "AVG-rotated",
+}
+"""Names in files of version 1 to those of today."""
 JOINS = ("concatenate", "sum", "mean")
 KINDS: dict[Any, str] = {np.dtype(np.float32): "F32", np.dtype(np.float64): "F64"}
 OPTIONAL = ("rows", "values", "lost")
@@ -155,9 +169,10 @@ def _header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
     do = "pass a file that save_plan wrote"
     if metadata.get("format") != FORMAT:
         fail(str(path), f"format {metadata.get('format')!r}", repr(FORMAT), do)
-    if metadata.get("version") != str(VERSION):
+    if metadata.get("version") not in ("1", str(VERSION)):
         do = "load it with a newer jaxmeta, or fit the plan again"
-        fail(str(path), f"version {metadata.get('version')!r} of the format", str(VERSION), do)
+        expected = f"1 to {VERSION}"
+        fail(str(path), f"version {metadata.get('version')!r} of the format", expected, do)
     found = {}
     for name, kind in FIELDS.items():
         with intact(path, f"no {name} in its header", "what save_plan writes", DAMAGED):
@@ -167,6 +182,8 @@ def _header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
             if name == "names" and not all(isinstance(each, str) for each in value):
                 raise TypeError("names that are no text")
         found[name] = value
+    if metadata["version"] == "1":
+        found["method"] = RENAMED.get(found["method"], found["method"])
     return found
 
 

@@ -220,7 +220,7 @@ def _learnt_metric(sources: tuple[Array, ...], settings: Settings) -> Plan:
     del settings
     count = jnp.asarray(float(sources[0].shape[0]))
     maps = learnt_metric(sources).maps
-    return Plan(None, maps, count, join="mean", unit=True, method="AVG, learnt metric")
+    return Plan(None, maps, count, join="mean", unit=True, method="AVG-metric")
 
 
 def _lle(e: tuple[Array, ...], s: Settings) -> Array:
@@ -265,15 +265,15 @@ METHODS: dict[str, Method] = {
         for name, plan in PLANS.items()
     },
     "exact": Method(_exact, WEIGHTINGS["exact"].summary, needs="ideal"),
-    "1TON as released": Method(
-        lambda e, s: released_one_to_n(e, k=_size("1TON as released", e, s), key=s.key).embedding,
+    "1TON-released": Method(
+        lambda e, s: released_one_to_n(e, k=_size("1TON-released", e, s), key=s.key).embedding,
         "the same by the released descent",
         needs="key",
         missing=False,
         k=300,
         unplanned="use '1TON', the minimum that it descends to",
     ),
-    "AVG, learnt metric": Method(
+    "AVG-metric": Method(
         _learnt_metric,
         "mean after rotation, in a metric by which words are like themselves",
         missing=False,
@@ -292,6 +292,6 @@ METHODS: dict[str, Method] = {
         unplanned="it places the words that it is given beside each other; use a linear method",
     ),
     **_autoencoders("", ""),
-    **_autoencoders(", cosine", ", by the angles of rows", cost=squared_cosine_proximity),
+    **_autoencoders("-cosine", ", by the angles of rows", cost=squared_cosine_proximity),
 }
 """Name to method."""

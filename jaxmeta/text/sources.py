@@ -158,7 +158,7 @@ def build_sources(
     if not names or len(set(names)) < len(names):
         expected = "at least one, and all different"
         _checks.fail("recipes", f"the names {names}", expected, "name each source")
-    _checks.one_of("rule", rule, (*RULES, EQUALISED))
+    rule = _checks.named("rule", rule, (*RULES, EQUALISED), "pass a string")
     _checks.not_negative("alpha", alpha, "pass 0.5, as the paper does, or another exponent")
     if rule == "rie" and alpha != 0.5:
         _checks.fail("alpha", str(alpha), '0.5 with the rule "rie"', 'use the rule "ideal"')

@@ -58,7 +58,7 @@ def test_scikit_learn_finds_nothing_wrong(method, hooked):
     assert len(found) > 40
 
 
-@pytest.mark.parametrize("method", ["default", "UW, unit rows", "AVG"])
+@pytest.mark.parametrize("method", ["default", "UW-unit", "AVG"])
 def test_it_is_the_library(sources, method):
     expected = np.asarray(meta_embedding(method, tuple(map(jnp.asarray, sources))))
     made = MetaEmbedding(method)

@@ -297,7 +297,7 @@ def test_numbers_of_the_other_byte_order(tmp_path):
     )
     for name in ("v.npy", "v.npz"):
         same(read_vectors(tmp_path / name), SMALL)
-        merge_files([tmp_path / name] * 2, tmp_path / "out.npz", method="UW, unit rows")
+        merge_files([tmp_path / name] * 2, tmp_path / "out.npz", method="UW-unit")
         lengths = np.linalg.norm(read_vectors(tmp_path / "out.npz").matrix, axis=1)
         np.testing.assert_allclose(lengths, math.sqrt(2), rtol=1e-5)
 

@@ -81,7 +81,7 @@ def big(tmp_path, rng, suffix=".npy", **settings):
 
 @pytest.mark.one_leg
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".bin", ".bin.gz"])
-@pytest.mark.parametrize("method", ["UW", "UW, unit rows"])
+@pytest.mark.parametrize("method", ["UW", "UW-unit"])
 def test_memory_is_that_of_blocks_and_words(tmp_path, rng, monkeypatch, method, suffix):
     monkeypatch.setattr(_blocks, "BLOCK", 1 << 14)
     monkeypatch.setattr(merge, "BLOCK", 1 << 16)
@@ -256,13 +256,13 @@ def test_given_words(tmp_path, rng):
     paths = written(tmp_path, sources)
     wanted = ["w7", "nothing", "w3", "w7", *[f"w{i}" for i in range(20, 30)]]
     out = tmp_path / "out.npy"
-    coverage = merge_files(paths, out, method="UW, unit rows", vocabulary=wanted)
+    coverage = merge_files(paths, out, method="UW-unit", vocabulary=wanted)
     whole = align(sources, vocabulary=wanted, names=list(map(str, paths)))
     assert whole.words == ("w7", "w3", *wanted[4:])
     assert coverage == whole.coverage
     found = read_vectors(out)
     assert found.words == whole.words
-    agree(found.matrix, meta_embedding("UW, unit rows", whole).matrix)
+    agree(found.matrix, meta_embedding("UW-unit", whole).matrix)
     message = "vocabulary: got 2 words of which no source has any, expected at least one"
     rejected(message, merge_files, paths, out, vocabulary=["x", "y"])
     assert read_vectors(out).words == found.words
@@ -294,7 +294,7 @@ def test_weights_in_fewer_dimensions(tmp_path, rng):
 
 @pytest.mark.one_leg
 @pytest.mark.filterwarnings("ignore:default. source 0 has [13] rows for 4 dim:UserWarning")
-@pytest.mark.parametrize("name", ["default", "AVG, rotated", "PCA"])
+@pytest.mark.parametrize("name", ["default", "AVG-rotated", "PCA"])
 @pytest.mark.parametrize(
     "kind", ["fewer words than columns", "one shared word", "zeros", "a row of zeros", "twice"]
 )

@@ -64,10 +64,11 @@ def test_a_ridge_keeps_the_metric_small(rng):
 
 
 @pytest.mark.one_leg
-def test_as_a_method(rng):
-    """A plan that is fitted once: the mean of the mapped rows, for any rows."""
+def test_as_a_method(rng, tmp_path):
+    """A plan that is fitted once, and kept: the mean of the mapped rows, for any rows."""
     sources = (draw(rng), draw(rng, 3))
-    plan = jaxmeta.fit("AVG, learnt metric", cast(sources))
+    jaxmeta.files.save_plan(tmp_path / "plan", jaxmeta.fit("AVG-metric", cast(sources)))
+    plan = jaxmeta.files.load_plan(tmp_path / "plan")
     later = (draw(rng), draw(rng, 3))
     found = exactly(jaxmeta.apply(plan, cast(later)))
     maps = [exactly(m) for m in learnt_metric(cast(sources)).maps]

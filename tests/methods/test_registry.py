@@ -101,7 +101,7 @@ def test_weights_by_noise_are_those_of_the_library(sources, settings):
 @pytest.mark.one_leg
 def test_dimensions_are_chosen(sources, settings):
     assert jaxmeta.meta_embedding("SVD", sources, settings).shape[1] == sum(WIDTHS)
-    for name in ("SVD", "1TON", "1TON as released", "1TON+", "LLE", "AAEME"):
+    for name in ("SVD", "1TON", "1TON-released", "1TON+", "LLE", "AAEME"):
         assert jaxmeta.meta_embedding(name, sources, settings._replace(k=2)).shape == (N, 2)
 
 

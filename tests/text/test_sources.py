@@ -182,7 +182,7 @@ def test_equalised_is_the_steps_written_out(corpora, tmp_path):
         curve = jaxmeta.pip_curve(source.ideal, jaxmeta.decompose(signal), alpha=0.5)
         assert abs(source.k - 1 - int(np.argmin(curve))) <= 1
         assert source.denoised.shape == (SIZE - 5, len(source.ideal.values))
-        (weights,) = weigh("estimated ideal", [source.observed])
+        (weights,) = weigh("estimated-ideal", [source.observed])
         assert weights.shape == (source.k,)
         assert again.k == source.k
         np.testing.assert_array_equal(again.ideal.values, source.ideal.values)
@@ -340,7 +340,7 @@ def steps(monkeypatch):
 
 def test_another_seed_recounts_halves_alone(corpora, tmp_path, steps):
     """The whole, its density and its eigenpairs do not depend on how it is split."""
-    settings = {"size": SIZE - 5, "window": 3, "rule": "paper_spiked"}  # few: no k needs more pairs
+    settings = {"size": SIZE - 5, "window": 3, "rule": "paper-spiked"}  # few: no k needs more pairs
     build = functools.partial(build_sources, recipes(corpora), **settings, cache=tmp_path)
     first = build(seed=3)
     assert steps.taken()[:4] == (2, 2, 3, 3)
@@ -474,7 +474,7 @@ def test_bad_input(corpora, tmp_path, hooked):
 
     rejected("recipes: got the names \\[\\]", [])
     rejected("recipes: got the names .*GloVe.*GloVe", one * 2)
-    rejected("rule: got 'best', expected one of 'paper', 'paper_spiked'", one, rule="best")
+    rejected("rule: got 'best', expected one of 'paper', 'paper-spiked'", one, rule="best")
     rejected("alpha: got -1.0", one, alpha=-1.0)
     rejected('alpha: got 0.25, expected 0.5 with the rule "rie"', one, alpha=0.25, rule="rie")
     rejected("size: got 99, expected 1 to 40; the intersection", one, size=99)

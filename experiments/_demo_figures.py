@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from experiments import _record
-from experiments._demo_text import ORACLE, PLAN, REFITTED, TOGETHER
+from experiments._demo_text import ORACLE, PLANS, TOGETHER, planned, refitted
 from experiments._page import Panel
 
 Rows = Sequence[dict[str, Any]]
@@ -210,7 +210,9 @@ def uses(rows: Rows, labels: dict[str, str]) -> Panel:
 def applied(rows: Rows) -> Panel:
     """How near to the ideal rows of new words are."""
     names = _record.unique(rows, "name")
-    colours = {TOGETHER: _record.ORANGE, PLAN: OURS, REFITTED: _record.SKY}
+    colours = {TOGETHER: _record.ORANGE}
+    colours |= {planned(method): OURS for method in PLANS}
+    colours |= {refitted(method): _record.SKY for method in PLANS}
 
     def draw(axes: Any, _: str) -> None:
         for place, name in enumerate(names):
@@ -225,4 +227,4 @@ def applied(rows: Rows) -> Panel:
         axes.invert_yaxis()
 
     means = (f"{name} {column(where(rows, name=name), 'alike').mean():.3f}" for name in names)
-    return Panel(draw, f"Unbiased CKA with the ideal, means: {', '.join(means)}.", (6.4, 3.6))
+    return Panel(draw, f"Unbiased CKA with the ideal, means: {', '.join(means)}.", (6.4, 4.2))

@@ -18,12 +18,13 @@ from experiments._demo_text import (
     DENOISED,
     NAMES,
     ORACLE,
-    PLAN,
+    PLANS,
     POOLED,
-    REFITTED,
     SINGLE,
     TOGETHER,
     WEIGHTS,
+    planned,
+    refitted,
 )
 from experiments._page import Column, Section, element
 from jaxmeta import WEIGHTINGS
@@ -100,7 +101,8 @@ def _opening(record: dict[str, Any], tables: Mapping[str, Rows], sections: list[
     printed = where(statements, kind="printed")
     failing = sum(row["violations"] > 0 for row in printed)
     best, ratio = _means(tables["uses"], "ratio")[0]
-    alike = column(where(tables["applied"], name=PLAN), "alike").mean()
+    plan = planned(_best_plan(tables["applied"]))
+    alike = column(where(tables["applied"], name=plan), "alike").mean()
     corrected = int(column(statements, "corrected").sum())
     numbers = [
         (f"{failing} of {len(printed)}", "statements that the paper prints fail as they stand"),
@@ -315,39 +317,44 @@ def _weights(uses: Rows) -> Section:
 
 
 def _plan(applied: Rows, plans: Rows) -> Section:
-    means = {
-        x: float(column(where(applied, name=x), "alike").mean())
-        for x in _record.unique(applied, "name")
-    }
-    single = max(NAMES, key=means.__getitem__)
-    first = plans[0]
-    change = means[REFITTED] - means[PLAN]
-    side = "above" if means[PLAN] > means[single] else "not above"
+    names = _record.unique(applied, "name")
+    means = {x: float(column(where(applied, name=x), "alike").mean()) for x in names}
+    widths = {x: float(column(where(applied, name=x), "dimensions").mean()) for x in names}
+    best = _best_plan(applied)
+    plan, all_words, single = planned(best), refitted(best), max(NAMES, key=means.__getitem__)
+    first = where(plans, method=best)[0]
+    side = "above" if means[plan] > means[single] else "not above"
     message = (
         f"a plan fitted to {first['fitted']:.0f} words and applied to {first['applied']:.0f} that "
-        f"it had not seen has a likeness to the ideal of {means[PLAN]:.3f}, {side} that of the "
+        f"it had not seen has a likeness to the ideal of {means[plan]:.3f}, {side} that of the "
         f"best source alone ({single}, {means[single]:.3f}). Had it seen them, it would be "
-        f"{means[REFITTED]:.3f} ({change:+.3f})."
+        f"{means[all_words]:.3f} ({means[all_words] - means[plan]:+.3f})."
     )
-    widths = {x: column(where(applied, name=x), "dimensions").mean() for x in (TOGETHER, PLAN)}
-    order = "less" if means[PLAN] < means[TOGETHER] else "more"
+    order = "less" if means[plan] < means[TOGETHER] else "more"
     title = (
-        f"The plan is {order} like the ideal than all columns side by side ({means[PLAN]:.3f}, "
-        f"{means[TOGETHER]:.3f}), with {widths[PLAN]:.0f} dimensions for {widths[TOGETHER]:.0f}"
+        f"The plan “{best}” is {order} like the ideal than all columns side by side "
+        f"({means[plan]:.3f}, {means[TOGETHER]:.3f}), with {widths[plan]:.0f} dimensions for "
+        f"{widths[TOGETHER]:.0f}"
     )
     same = sum(row["same"] == "True" for row in plans)
     parts = [
         element(
             "p",
             "A plan needs only counts, means and inner products of columns, which add up over "
-            "blocks of rows, files and machines, and goes for any rows that come later. That of "
-            f"the first draw is `{first['plan']}`: fewer dimensions change {first['lost']:.1%} of "
-            f"the PIP norm. Written to `plan.safetensors` and read back, {same} of {len(plans)} "
-            "plans give the same numbers to the last bit.",
+            "blocks of rows, files and machines, and goes for any rows that come later. "
+            "`default` knows nothing of its sources, `aligned` their values and noise. In the "
+            f"first draw they are `{where(plans, method=PLANS[0])[0]['plan']}` and "
+            f"`{where(plans, method=PLANS[1])[0]['plan']}`. Written to a file and read back, "
+            f"{same} of {len(plans)} plans give the same numbers to the last bit.",
         ),
         _page.figure(title, [_demo_figures.applied(applied)], "Dots are draws, bars their means."),
     ]
     return Section("plan", "Rows that come later", message, parts)
+
+
+def _best_plan(applied: Rows) -> str:
+    """The method whose plan is most like the ideal."""
+    return max(PLANS, key=lambda x: float(column(where(applied, name=planned(x)), "alike").mean()))
 
 
 def _next() -> str:

@@ -29,7 +29,8 @@ WEIGHTS = ("UW", "SW", "DW", "SW, blocks", "DW, blocks", "aligned")
 ORACLE = "the best weights"
 SINGLE, DENOISED = "longest corpus alone", "longest corpus, equalised"
 AVERAGED, POOLED = "averaged", "all text as one, equalised"
-TOGETHER, PLAN, REFITTED = "side by side", "plan", "plan of all words"
+TOGETHER = "side by side"
+PLANS = ("default", "aligned")
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ class Plan:
     """What was fitted."""
 
     draw: int
+    method: str
     plan: str
     fitted: int
     applied: int
@@ -166,17 +168,17 @@ class Found(NamedTuple):
 
 
 def run(config: Config, draw: int, out: Path) -> Found:
-    """Draw all corpora once, and measure what comes of them; the plan of the first is kept."""
+    """Draw all corpora once, and measure what comes of them; plans of the first are kept."""
     with jax.enable_x64(True), tempfile.TemporaryDirectory() as folder:
         drawn = _draw(config, draw, Path(folder))
         clean = jaxmeta.decompose(drawn.ideal)
         noises, values, losses = _noises(config, draw, drawn, clean)
         uses = _uses(draw, drawn, clean)
-        path = (out if draw == 0 else Path(folder)) / "plan.safetensors"
-        applied, plan = _later(config, draw, drawn, clean, path)
+        kept = out if draw == 0 else Path(folder)
+        applied, plans = _later(config, draw, drawn, clean, kept)
     if draw > 0:  # figures of values and losses show the first draw
         values, losses = [], []
-    return Found(noises, values, losses, uses, applied, [plan])
+    return Found(noises, values, losses, uses, applied, plans)
 
 
 def _draw(config: Config, draw: int, folder: Path) -> _Drawn:
@@ -186,7 +188,7 @@ def _draw(config: Config, draw: int, folder: Path) -> _Drawn:
     )
     whole = folder / "all"
     whole.mkdir()
-    recipes = []
+    recipes: list[jaxmeta.Recipe] = []
     for name, tokens in zip(NAMES, config.tokens, strict=True):
         size = {"tokens": tokens, "documents": tokens // config.document}
         text = jaxmeta.text.sample_tokens(model, **size, seed=len(NAMES) * draw + len(recipes) + 1)
@@ -321,9 +323,9 @@ def _losses(target: jax.Array, norm: float, embedding: jax.Array) -> tuple[float
 
 
 def _later(
-    config: Config, draw: int, drawn: _Drawn, clean: jaxmeta.Spectrum, path: Path
-) -> tuple[list[Applied], Plan]:
-    """Fit a plan to rows of some words, keep it in a file, and apply it to those of the others."""
+    config: Config, draw: int, drawn: _Drawn, clean: jaxmeta.Spectrum, folder: Path
+) -> tuple[list[Applied], list[Plan]]:
+    """Fit plans to rows of some words, keep them in files, and apply them to the other words."""
     n = config.words
     order = np.random.default_rng([config.model_seed, draw]).permutation(n)
     new, old = np.split(order, [round(config.held_out * n)])
@@ -333,19 +335,33 @@ def _later(
     def rows(which: np.ndarray) -> tuple[Any, ...]:
         return tuple(embedding[which] for embedding in embeddings)
 
-    settings = jaxmeta.Settings(k=config.change)
-    plan = jaxmeta.fit("default", jaxmeta.moments(rows(old)), settings)
-    jaxmeta.files.save_plan(path, plan, names=NAMES)
-    kept = jaxmeta.files.load_plan(path, names=NAMES)
-    later = jaxmeta.apply(plan, rows(new))
-    made = dict(zip(NAMES, rows(new), strict=True)) | {
-        TOGETHER: np.hstack(rows(new)),
-        PLAN: later,
-        REFITTED: jaxmeta.apply(jaxmeta.fit("default", rows(order), settings), rows(new)),
-    }
+    observed = tuple(source.observed for source in drawn.sources)
+    later, again, plans = {}, {}, []
+    for method in PLANS:
+        settings = jaxmeta.Settings(k=config.change, observed=observed)
+        plan = jaxmeta.fit(method, jaxmeta.moments(rows(old)), settings)
+        path = folder / f"{method}.safetensors"
+        jaxmeta.files.save_plan(path, plan, names=NAMES)
+        kept = jaxmeta.files.load_plan(path, names=NAMES)
+        later[planned(method)] = found = jaxmeta.apply(plan, rows(new))
+        same = bool(jnp.array_equal(found, jaxmeta.apply(kept, rows(new))))
+        plans.append(Plan(draw, method, str(plan), len(old), len(new), float(plan.lost), same))
+        again[refitted(method)] = jaxmeta.apply(
+            jaxmeta.fit(method, jaxmeta.moments(rows(order)), settings), rows(new)
+        )
+    made = dict(zip(NAMES, rows(new), strict=True)) | {TOGETHER: np.hstack(rows(new))}
     applied = [
         Applied(draw, name, x.shape[1], float(similarity.unbiased_cka(truth, jnp.asarray(x))))
-        for name, x in made.items()
+        for name, x in (made | later | again).items()
     ]
-    same = bool(jnp.array_equal(later, jaxmeta.apply(kept, rows(new))))
-    return applied, Plan(draw, str(plan), len(old), len(new), float(plan.lost), same)
+    return applied, plans
+
+
+def planned(method: str) -> str:
+    """New words by the plan of the others."""
+    return f"plan: {method}"
+
+
+def refitted(method: str) -> str:
+    """New words by a plan that has seen them."""
+    return f"{method}, of all words"

@@ -151,7 +151,9 @@ def _beside(noises: Rows, found: dict[str, Any], label: str, alt: str) -> Panel:
 
 def curve(losses: Rows, noises: Rows, source: str) -> Panel:
     """PIP loss against k, with the k of both rules."""
-    own, (at,) = where(losses, source=source), where(noises, source=source, draw=0)
+    (at,) = where(noises, source=source, draw=0)
+    most = 4 * max(at["best"], *(at[name] for name in RULES))
+    own = [row for row in where(losses, source=source) if row["k"] <= most]
 
     def draw(axes: Any, ink: str) -> None:
         k, loss = column(own, "k"), column(own, "loss")
@@ -162,8 +164,7 @@ def curve(losses: Rows, noises: Rows, source: str) -> Panel:
             style = DOTS | {"color": colour, "mfc": "none", "marker": marker, "zorder": 4}
             place = at[name], at[f"{name}_loss"]
             axes.plot(*place, **style, label=f"{text}: {at[name]:.0f}")
-        axes.set(xscale="log", xlabel="dimensions k", ylabel="PIP loss / norm of the ideal")
-        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set(xlim=0, xlabel="dimensions k", ylabel="PIP loss / norm of the ideal")
         _above(axes, f"{source} corpus", 1)
 
     return Panel(

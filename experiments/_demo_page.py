@@ -45,6 +45,7 @@ ABOUT = {
     DENOISED: "its estimated ideal, whose directions are not the observed ones",
     POOLED: "the estimated ideal of one source of all three corpora",
 }
+SIGMAS = {"halves": "two halves", "nested": "nested parts"}
 NEXT = """\
 python -m theory                          # all statements, 2,000 instances each
 python -m experiments.known_ideal         # nearer to the ideal as the corpus grows
@@ -106,7 +107,7 @@ def _opening(record: dict[str, Any], tables: Mapping[str, Rows], sections: list[
     corrected = int(column(statements, "corrected").sum())
     numbers = [
         (f"{failing} of {len(printed)}", "statements that the paper prints fail as they stand"),
-        (f"{corrected}", f"violations of the forms that replace them, in {len(statements)} checks"),
+        (f"{corrected}", f"violations of the forms that hold, in {len(statements)} checks"),
         (f"{ratio:.2f} ×", f"the loss of the best weights, by “{LABELS[best]}”"),
         (f"{alike:.2f}", "likeness to the ideal of words that a plan had not seen (1: the same)"),
     ]
@@ -125,7 +126,7 @@ def _opening(record: dict[str, Any], tables: Mapping[str, Rows], sections: list[
                 "so that every loss is against the truth.",
                 class_="lead",
             ),
-            *([element("p", smoke, class_="bad")] if smoke else []),
+            *([element("p", smoke, class_="soft")] if smoke else []),
             _page.facts(numbers),
             f'<nav aria-label="Sections"><ul>{links}<li><a href="#next">What to run next</a></li>'
             "</ul></nav>",
@@ -145,8 +146,8 @@ def _sources(noises: Rows, config: dict[str, Any]) -> Section:
     found, best = _nearest_sigma(noises)
     other = next(x for x in found if x != best)
     title = (
-        f"Noise by {_SIGMA[best]} is nearer to the truth: {_range(found[best])} times it, "
-        f"by {_SIGMA[other]} {_range(found[other])} times"
+        f"Noise by {SIGMAS[best]} is nearer to the truth: {_range(found[best])} times it, "
+        f"by {SIGMAS[other]} {_range(found[other])} times"
     )
     table = _page.table(
         [Column("source", False), *map(Column, (
@@ -177,12 +178,9 @@ def _sources(noises: Rows, config: dict[str, Any]) -> Section:
     return Section("sources", "Text becomes sources", message, parts)
 
 
-_SIGMA = {"halves": "two halves", "nested": "nested parts"}
-
-
 def _nearest_sigma(noises: Rows) -> tuple[dict[str, np.ndarray], str]:
     """Estimates over the truth, and the name of the one that is nearest to it."""
-    found = {name: column(noises, name) / column(noises, "noise") for name in _SIGMA}
+    found = {name: column(noises, name) / column(noises, "noise") for name in SIGMAS}
     return found, min(found, key=lambda name: float(np.mean(np.abs(np.log(found[name])))))
 
 
@@ -245,7 +243,7 @@ def _dimensions(noises: Rows, losses: Rows) -> Section:
                 f"The worst choice costs {worst['equalised'] - 1:.1%} by “equalised”, and "
                 f"{worst['paper'] - 1:.1%} by the paper's rule",
                 [_demo_figures.costs(noises)],
-                "Each dot is a source of one draw.",
+                "Each dot is a source of one draw. Each rule has its own σ.",
             ),
         ],
     )  # fmt: skip
@@ -271,11 +269,11 @@ def _weights(uses: Rows) -> Section:
     gains = [name for name, x in paper.items() if x < scaled["UW"]]
     message += (
         "At the best scale of each, "
-        + (" and ".join(gains) if gains else "none of the paper's weights")
+        + (" and ".join(f"“{x}”" for x in gains) if gains else "none of the paper's weights")
         + (" gain" if len(gains) > 1 else " gains")
         + f" on no weights ({scaled['UW']:.2f})"
         + (": " if gains else "; they have ")
-        + ", ".join(f"{name} {x:.2f}" for name, x in paper.items())
+        + ", ".join(f"“{name}” {x:.2f}" for name, x in paper.items())
         + "."
     )
     rows = []
@@ -296,19 +294,19 @@ def _weights(uses: Rows) -> Section:
         "over draws. Best scale: the same ratio if one number multiplies all inner products.",
         chosen=[order.index(best)],
     )
-    beaten = [LABELS[x] for x in ratios if ratios[x] < 1]
+    beaten = [f"“{LABELS[x]}” ({ratio:.2f})" for x, ratio in ratios.items() if ratio < 1]
     title = (
-        f"Less loss than the best concatenation: {', '.join(beaten)}"
+        f"Less loss than the best concatenation, in the mean: {' and '.join(beaten)}"
         if beaten
-        else f"Nothing here beats the best concatenation; {LABELS[best]} comes nearest"
+        else f"Nothing here beats the best concatenation; “{LABELS[best]}” comes nearest"
     )
     parts = [
         element(
             "p",
-            "All weights see the same directions and the same noise. UW: no weights; SW, a weight "
-            "for each source, and DW, one for each dimension, are the paper's. `aligned` is for "
-            "sources that share one ideal, as these do. The last three do not concatenate, so "
-            "they may do better than the best weights.",
+            "All weights see the same directions, and the noise by nested parts. UW: no weights; "
+            "SW, a weight for each source, and DW, one for each dimension, are the paper's. "
+            "`aligned` is for sources that share one ideal, as these do. Averaged signals and "
+            "estimated ideals are no concatenations, so they may do better than the best weights.",
         ),
         _page.figure(title, [_demo_figures.uses(uses, LABELS)], "Each mark is a draw."),
         table,

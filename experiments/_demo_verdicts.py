@@ -95,7 +95,7 @@ def _statement(row: dict[str, Any], wrong: str) -> list[str]:
             else element("span", "✓ holds", class_="good")
         )
     else:
-        worst = f", by up to {row['worst']:.0%}" if math.isfinite(row["worst"]) else ""
+        worst = f", by up to {_size(row['worst'])}" if math.isfinite(row["worst"]) else ""
         mark = element("span", f"✗ {wrong}", class_="bad") + (
             f"<br>on {row['violations']:.0f} of {row['instances']:.0f}{worst}"
         )
@@ -110,6 +110,10 @@ def _statement(row: dict[str, Any], wrong: str) -> list[str]:
         _page.prose(f"section {place}" if place else ""),
         element("code", f"theory/{row['name']}.py"),
     ]
+
+
+def _size(violation: float) -> str:
+    return f"{violation:.0%}" if violation < 10 else f"a factor of {1 + violation:,.0f}"
 
 
 def _plain(value: Any) -> str:

@@ -17,6 +17,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -34,6 +35,7 @@ from experiments import _demo_page, _demo_text, _record
 from theory import theorem1
 from theory.instances import draw, losses
 from theory.library import bounds
+from theory.verdict import in_64_bit
 
 Result = TypeVar("Result")
 
@@ -110,6 +112,7 @@ def check(config: Config, name: str) -> Statement:
     )  # fmt: skip
 
 
+@in_64_bit
 def examples(config: Config) -> list[Example]:
     """Source 2 holds the first block of the ideal, source 1 nothing of it."""
     drawn = [theorem1.misled(k) for k in config.sizes]
@@ -118,12 +121,13 @@ def examples(config: Config) -> list[Example]:
     return [Example(k, *map(float, numbers)) for k, *numbers in rows]
 
 
+@in_64_bit
 def tightness(config: Config) -> list[Bound]:
-    """Bounds over losses, where there is a loss, of one to five sources."""
+    """Bounds over losses, where a loss is more than rounding, of one to five sources."""
     drawn = draw(np.random.default_rng(config.seed), config.instances)
     loss, scale = losses(drawn), np.array([instance.scale for instance in drawn])
     printed, corrected = np.array(list(map(theorem1.printed, drawn))), bounds(drawn).telescoped
-    some = loss > 1e-9 * scale
+    some = loss > 1e-6 * scale  # rounding is about 1e-16 of the scale
     columns = (printed / np.where(some, loss, 1))[some], (corrected / np.where(some, loss, 1))[some]
     return [Bound(*map(float, ratios)) for ratios in zip(*columns, strict=True)]
 
@@ -186,7 +190,8 @@ def report(config: Config, out: Path) -> bool:
     _record.write_provenance(provenance, config, started=started, dtype="float64")
     story, page, as_recorded = _demo_page.make(out)
     _record.write_text(out / "index.html", page)
-    print("\n".join(story))
+    for line in story:
+        print(textwrap.fill(line, 100, subsequent_indent="  "))
     print(f"{time.time() - started:.0f} s; the page with all of it: {out / 'index.html'}")
     return as_recorded
 

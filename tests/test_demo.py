@@ -135,6 +135,10 @@ def test_numbers_are_those_of_the_run(made, page):
     for row in rows:
         assert f"theory/{row['name']}.py" in text
         assert f"on {row['violations']:.0f} of {row['instances']:.0f}" in text
+    bounds = _record.read_table(made[0] / "bounds.csv")
+    below = [sum(row[name] < 1 - 1e-9 for row in bounds) for name in ("printed", "corrected")]
+    assert below[1] == 0 < below[0]
+    assert f"on {below[0]} of {len(bounds)} instances, the corrected one on 0" in text
     for use in _record.read_table(made[0] / "uses.csv"):
         assert f"{use['loss']:.3f}" in text
         assert use["scaled_ratio"] <= use["ratio"] + 1e-9

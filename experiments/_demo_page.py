@@ -282,13 +282,13 @@ def _weights(uses: Rows) -> Section:
         own = where(uses, name=name)
         ratio = column(own, "ratio")
         rows.append([
-            LABELS[name], ABOUT[name], f"{column(own, 'dimensions').mean():.0f}",
-            f"{column(own, 'loss').mean():.3f}", f"{ratio.mean():.2f} ({ratio.max():.2f})",
-            f"{column(own, 'scaled_ratio').mean():.2f}",
+            LABELS[name], f"{column(own, 'loss').mean():.3f}",
+            f"{ratio.mean():.2f} ({ratio.max():.2f})", f"{column(own, 'scaled_ratio').mean():.2f}",
+            f"{column(own, 'dimensions').mean():.0f}", ABOUT[name],
         ])  # fmt: skip
-    texts, numbers = ("", "what it is"), ("dimensions", "loss", "ratio (worst)", "best scale")
+    numbers = ("loss", "ratio (worst)", "best scale", "dimensions")
     table = _page.table(
-        [*(Column(x, False) for x in texts), *map(Column, numbers)],
+        [Column("use", False), *map(Column, numbers), Column("what it is", False)],
         rows,
         caption="Loss relative to no embedding, and its ratio to that of the best weights; means "
         "over draws. Best scale: the same ratio if one number multiplies all inner products.",

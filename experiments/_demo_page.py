@@ -326,7 +326,7 @@ def _plan(applied: Rows, plans: Rows) -> Section:
         f"a plan fitted to {first['fitted']:.0f} words and applied to {first['applied']:.0f} that "
         f"it had not seen has a likeness to the ideal of {means[plan]:.3f}, {side} that of the "
         f"best source alone ({single}, {means[single]:.3f}). Had it seen them, it would be "
-        f"{means[all_words]:.3f} ({means[all_words] - means[plan]:+.3f})."
+        f"{means[all_words]:.3f}."
     )
     order = "less" if means[plan] < means[TOGETHER] else "more"
     title = (
@@ -340,8 +340,9 @@ def _plan(applied: Rows, plans: Rows) -> Section:
             "p",
             "A plan needs only counts, means and inner products of columns, which add up over "
             "blocks of rows, files and machines, and goes for any rows that come later. "
-            "`default` knows nothing of its sources, `aligned` their values and noise. In the "
-            f"first draw they are `{where(plans, method=PLANS[0])[0]['plan']}` and "
+            "`default` knows nothing of its sources, `aligned` the values and noise that "
+            "`build_sources` found with all words. In the first draw they are "
+            f"`{where(plans, method=PLANS[0])[0]['plan']}` and "
             f"`{where(plans, method=PLANS[1])[0]['plan']}`. Written to a file and read back, "
             f"{same} of {len(plans)} plans give the same numbers to the last bit.",
         ),

@@ -13,10 +13,9 @@ $(READY): pyproject.toml
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable ".[all,test,dev]"
 	touch $@
 
+# Verdicts, sources, weights and a plan on one page, from generated data: results/demo/index.html.
 demo: $(READY)
-	$(PYTHON) -m theory --figures results/theory --json results/theory/verdicts.json
-	$(PYTHON) -m experiments.known_ideal --smoke
-	$(PYTHON) -m experiments.corpus_to_sources --smoke
+	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(KNOWN)" $(PYTHON) -m experiments.demo
 
 # The inner loop: lint, types, and what is quick of the leg that users run.
 check: lint
@@ -66,4 +65,4 @@ attack: $(READY)
 # What is made by these commands; results that are kept in the repository stay.
 clean:
 	rm -rf $(VENV) .cache .pytest_cache .hypothesis .mypy_cache .ruff_cache
-	rm -rf results/cache results/draws results/theory results/*_smoke
+	rm -rf results/cache results/draws results/demo results/theory results/*_smoke

@@ -87,12 +87,16 @@ MUTANTS = [
     ),
     *mutants("text/counting", "tests/text/test_counting.py")(
         ("return x + x.T", "return x + x"),
-        ("< 0.5)[which - start]", "< 0.5)[0]"),
+        ("start, end = 2 * start, 2 * end", "start, end = 2 * start, 2 * end - 1"),
+    ),
+    *mutants("text/_pairs", "tests/text/test_counting.py")(
         ("for offset in range(1, window + 1):", "for offset in range(window):"),
         ("np.frexp(leaf ^ other)", "np.frexp(leaf - other)"),
+    ),
+    *mutants("text/splits", "tests/text/test_counting.py")(
+        ("< 0.5)[which - start]", "< 0.5)[0]"),
         ("<< level) + label", "<< level)"),
         ("* parts - 1) // tokens", "* parts) // tokens"),
-        ("start, end = 2 * start, 2 * end", "start, end = 2 * start, 2 * end - 1"),
     ),
     *mutants("text/_steps", "tests/text/test_sources.py")(
         ("counts * (self.total / float(counts.sum()))", "counts * number"),

@@ -87,7 +87,6 @@ MUTANTS = [
     ),
     *mutants("text/counting", "tests/text/test_counting.py")(
         ("return x + x.T", "return x + x"),
-        ("start, end = 2 * start, 2 * end", "start, end = 2 * start, 2 * end - 1"),
     ),
     *mutants("text/_pairs", "tests/text/test_counting.py")(
         ("for offset in range(1, window + 1):", "for offset in range(window):"),
@@ -97,6 +96,7 @@ MUTANTS = [
         ("< 0.5)[which - start]", "< 0.5)[0]"),
         ("<< level) + label", "<< level)"),
         ("* parts - 1) // tokens", "* parts) // tokens"),
+        ("start, end = 2 * start, 2 * end", "start, end = 2 * start, 2 * end - 1"),
     ),
     *mutants("text/_steps", "tests/text/test_sources.py")(
         ("counts * (self.total / float(counts.sum()))", "counts * number"),

@@ -3,16 +3,31 @@
 import functools
 import itertools
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from jaxmeta._checks import fail
-from jaxmeta.text.corpus import NO_WORD, Vocabulary
-from jaxmeta.text.splits import Split
+from jaxmeta.text.corpus import NO_WORD
+from jaxmeta.text.splits import Labels, Split
 
-__all__ = ["codes_of", "summed", "total"]
+__all__ = [
+    "NOTHING",
+    "Numbered",
+    "add_to",
+    "codes_of",
+    "index_of",
+    "labelled",
+    "numbers_of",
+    "refuse_words",
+    "summed",
+    "total",
+]
+
+# A text's name, whether it opens here, and numbers of words.
+Numbered: TypeAlias = tuple[str, bool, np.ndarray]
 
 CHUNK = 2 << 20  # places counted at a time
 
@@ -21,19 +36,54 @@ UNKNOWN, NOTHING = -1, -2
 
 
 def codes_of(
-    texts: Iterable, vocabulary: Vocabulary, unknown: str, split: Split | None
+    texts: Iterable[tuple[str, bool, Sequence[str]]],
+    words: Sequence[str],
+    unknown: str,
+    split: Split | None,
 ) -> Iterator[np.ndarray]:
-    """Number the word of each place; in part p, p times the size of the vocabulary is added."""
-    index = {word: i for i, word in enumerate(vocabulary.words)} | {NO_WORD: NOTHING}
-    found, unknowns = False, itertools.repeat(UNKNOWN)
-    for name, opening, tokens in texts:
-        codes = np.fromiter(map(index.get, tokens, unknowns), np.int32, len(tokens))
-        if unknown == "skip":
-            codes = codes[codes != UNKNOWN]
-        found = found or bool((codes >= 0).any())
+    """Number the word of each place; in part p, p times the number of words is added."""
+    index = index_of(words)
+
+    def numbered() -> Iterator[Numbered]:
+        found = False
+        for name, opening, tokens in texts:
+            numbers = numbers_of(tokens, index, unknown)
+            found = found or bool((numbers >= 0).any())
+            yield name, opening, numbers
+        if not found:
+            refuse_words(words)
+
+    return labelled(numbered(), len(words), split)
+
+
+def refuse_words(words: Sequence[str]) -> NoReturn:
+    """Say that no word of a vocabulary is in the corpus."""
+    got = f"{len(words)} words of which none is in the corpus"
+    fail("vocabulary", got, "some", "tokenise in the way the vocabulary was made")
+
+
+def index_of(words: Sequence[str]) -> dict[str, int]:
+    """From a word, or what stands for none, to its number."""
+    return {word: i for i, word in enumerate(words)} | {NO_WORD: NOTHING}
+
+
+def numbers_of(tokens: Sequence[str], index: dict[str, int], unknown: str) -> np.ndarray:
+    """Number the word of each place."""
+    numbers = np.fromiter(map(index.get, tokens, itertools.repeat(UNKNOWN)), np.int32, len(tokens))
+    return numbers[numbers != UNKNOWN] if unknown == "skip" else numbers
+
+
+def labelled(
+    pieces: Iterable[Numbered], size: int, split: Split | None, position: int = 0
+) -> Iterator[np.ndarray]:
+    """Add `size` times the part that each place is in; the first is at `position` of its text."""
+    labels_at: Labels | None = None
+    for name, opening, codes in pieces:
         if split is not None:
             if opening:
                 labels_at, position = split.labels_of(name), 0
+            elif labels_at is None:
+                labels_at = split.labels_of(name)
             places = np.flatnonzero(codes != NOTHING)
             if places.size:
                 positions = np.arange(position, position + places.size)
@@ -42,12 +92,9 @@ def codes_of(
                     expected = f"0 to {split.parts - 1} for each of {positions.size} positions"
                     fail("split", str(labels), expected, "see Split")
                 known = codes[places] >= 0
-                codes[places[known]] += len(vocabulary.words) * labels[known].astype(np.int32)
+                codes[places[known]] += size * labels[known].astype(np.int32)
                 position += places.size
         yield codes
-    if not found:
-        got = f"{len(vocabulary.words)} words of which none is in the corpus"
-        fail("vocabulary", got, "some", "tokenise in the way the vocabulary was made")
 
 
 def summed(codes: Iterable[np.ndarray], size: int, parts: int, window: int) -> Iterator[csr_array]:
@@ -55,13 +102,20 @@ def summed(codes: Iterable[np.ndarray], size: int, parts: int, window: int) -> I
     sums: list[list[csr_array]] = [[] for _ in range(window)]
     for chunk in _chunks(codes, window):
         for terms, pairs in zip(sums, _pairs(chunk, size, parts, window), strict=True):
-            # Each term has at most half the entries of the one before it, so that a chunk is not
-            # added to all that came before, and all terms are at most twice the first.
-            while terms and terms[-1].nnz < 2 * pairs.nnz:
-                pairs = terms.pop() + pairs
-            terms.append(pairs)
+            add_to(terms, pairs)
     # Emptied on the way, as sums take twice the memory of counts.
     return (total(reversed(sums.pop(0))) for _ in range(window))
+
+
+def add_to(terms: list[csr_array], pairs: csr_array) -> None:
+    """Add counts to some of those that came before.
+
+    Each term has at most half the entries of the one before it, so that a chunk is not added to all
+    that came before, and all terms are at most twice the first.
+    """
+    while terms and terms[-1].nnz < 2 * pairs.nnz:
+        pairs = terms.pop() + pairs
+    terms.append(pairs)
 
 
 def _chunks(codes: Iterable[np.ndarray], window: int) -> Iterator[np.ndarray]:

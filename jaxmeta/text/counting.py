@@ -8,7 +8,6 @@ files add up to those of all.
 """
 
 import dataclasses
-import json
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,9 +19,17 @@ from jaxmeta import _checks, _files
 from jaxmeta._checks import fail
 from jaxmeta.progress import Progress
 from jaxmeta.text._pairs import codes_of, summed, total
-from jaxmeta.text._stored import csr_of, words_of
+from jaxmeta.text._parallel import Counting, count_in_processes
+from jaxmeta.text._stored import FIELDS, as_text, csr_of, words_of
 from jaxmeta.text.corpus import Corpus, Vocabulary, read_tokens
-from jaxmeta.text.splits import Split, contiguous_parts, power_of_two, random_blocks
+from jaxmeta.text.splits import (
+    Split,
+    contiguous_parts,
+    halves_have_pairs,
+    nodes_within,
+    power_of_two,
+    random_blocks,
+)
 
 __all__ = [
     "Counts",
@@ -68,16 +75,8 @@ class Counts:
         _checks.integer("number", number, least=1, most=most, of="the split")
         power_of_two("number", number)
         _checks.integer("index", index, least=0, most=number - 1, of="the last part")
-        # Node i, counted from 1, has the halves 2i and 2i + 1.
-        start, end = number + index, number + index + 1
-        nodes: list[tuple[csr_array, ...]] = []
-        while start <= len(self.nodes):
-            nodes += self.nodes[start - 1 : end - 1]
-            start, end = 2 * start, 2 * end
-        if number > 1 and not any(x.nnz for node in nodes for x in node):
-            do = "split into smaller blocks or fewer parts, or count without a split"
-            fail("split", f"no pair of words in part({number}, {index})", "some in each", do)
-        return nodes
+        pairs = [sum(x.nnz for x in node) for node in self.nodes]
+        return [self.nodes[node] for node in nodes_within(number, index, pairs)]
 
     def __add__(self, other: "Counts") -> "Counts":
         if not isinstance(other, Counts):
@@ -102,6 +101,7 @@ def count_windows(
     window: int = 5,
     unknown: str = "keep",
     split: Split | None = None,
+    workers: int = 1,
     progress: Progress | None = None,
 ) -> Counts:
     r"""$D_d[a, b] = \#\{i : w_i = a, w_{i+d} = b\}$ for $d = 1, \ldots,$ `window`, in one pass.
@@ -110,10 +110,15 @@ def count_windows(
     `unknown="skip"` is dropped before windows are laid, and before positions are counted for the
     `split`: see `random_blocks` and `contiguous_parts`. Both halves must have a pair, smaller
     parts only if they are asked for. `progress` is called with "counts" and the fraction that is
-    read.
+    done.
+
+    With more than one of `workers` as many processes count, each a part of the text, and counts are
+    the same; packed files are not cut. A script that asks for them does so below
+    `if __name__ == "__main__":`. See `jaxmeta.text.cluster` for many machines.
 
     Cost: $O(Tw \log c)$ for T tokens, a window of w and chunks of c places; memory of 12 bytes per
-    different pair, and as much again on the way.
+    different pair, and as much again on the way. Workers take this each for their parts, and as
+    much on the disk, in the folder for temporary files.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -124,14 +129,17 @@ def count_windows(
     """
     _checks.integer("window", window, least=1)
     _checks.one_of("unknown", unknown, ("keep", "skip"))
+    _checks.integer("workers", workers, least=1)
+    if workers > 1:
+        counting = Counting(corpus, vocabulary.words, window, unknown, split)
+        return from_arrays(count_in_processes(counting, workers, progress))
     size, parts = len(vocabulary.words), 1 if split is None else split.parts
     texts = read_tokens(corpus, window, "counts", progress)
-    totals = summed(codes_of(texts, vocabulary, unknown, split), size, parts, window)
+    totals = summed(codes_of(texts, vocabulary.words, unknown, split), size, parts, window)
     nodes = range(2 * parts - 1)
     by_offset = [[x[node * size : (node + 1) * size] for node in nodes] for x in totals]
     counts = Counts(vocabulary.words, tuple(zip(*by_offset, strict=True)))
-    for half in range(2 if parts > 1 else 0):
-        counts._within(2, half)  # fails now, and not only when a half is asked for
+    halves_have_pairs([sum(x.nnz for x in node) for node in counts.nodes])
     return counts
 
 
@@ -173,29 +181,25 @@ def load_counts(path: str | Path) -> Counts:
         return from_arrays(stored)
 
 
-_FIELDS = ("data", "indices", "indptr")
-
-
 def to_arrays(counts: Counts) -> dict[str, np.ndarray]:
     """Give counts as arrays with names, to be stored."""
-    words = np.frombuffer(json.dumps(counts.words).encode(), np.uint8)
-    arrays = {"words": words, "window": np.asarray(len(counts.nodes[0]))}
+    arrays = {"words": as_text(counts.words), "window": np.asarray(len(counts.nodes[0]))}
     for node, offsets in enumerate(counts.nodes):
         for d, x in enumerate(offsets, start=1):
-            arrays |= {f"{node}_{d}_{field}": getattr(x, field) for field in _FIELDS}
+            arrays |= {f"{node}_{d}_{field}": getattr(x, field) for field in FIELDS}
     return arrays
 
 
 def from_arrays(stored: Mapping[str, np.ndarray]) -> Counts:
     """Make counts of what `to_arrays` gave."""
     words, window = words_of(stored["words"]), int(stored["window"])
-    nodes, rest = divmod(len(stored) - 2, max(window, 1) * len(_FIELDS))
+    nodes, rest = divmod(len(stored) - 2, max(window, 1) * len(FIELDS))
     # Of p parts, a power of two, there are 2p - 1 nodes.
     if rest or window < 1 or nodes < 1 or nodes & (nodes + 1):
         raise ValueError(f"{len(stored)} arrays")
 
     def pairs(node: int, d: int) -> csr_array:
-        return csr_of(*(stored[f"{node}_{d}_{field}"] for field in _FIELDS), size=len(words))
+        return csr_of(*(stored[f"{node}_{d}_{field}"] for field in FIELDS), size=len(words))
 
     by_node = (tuple(pairs(node, d) for d in range(1, window + 1)) for node in range(nodes))
     return Counts(words, tuple(by_node))

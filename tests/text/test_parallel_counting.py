@@ -215,9 +215,9 @@ def test_many_files_of_all_kinds(tmp_path, rng, documents, unknown, parts):
 @pytest.mark.usefixtures("small")
 def test_one_line_without_known_words_for_long(file):
     # Whole groups are without a known word, and a window goes beyond a group.
-    tokens = ["a", "b", *["x"] * 200, "b", *["x"] * 50, "a", "a"]
+    tokens = ["a", "b", *["x"] * 60, "b", *["x"] * 30, "a", "a"]
     arguments = Corpus(file(" ".join(tokens))), given_vocabulary(["a", "b"])
-    settings = {"window": 60, "split": contiguous_parts(len(tokens), 2)}
+    settings = {"window": 35, "split": contiguous_parts(len(tokens), 2)}
     for unknown in ("keep", "skip"):
         if unknown == "skip":
             settings["split"] = random_blocks(0, 1)

@@ -53,8 +53,9 @@ def count_on_cluster(
     done.
 
     Cost: that of `count_windows`, shared out among the workers by ranges of the text, of which
-    packed files are one each. A worker takes 24 bytes per different pair at one offset, and those
-    of its range; the folder about 12 bytes per different pair of each range.
+    packed files are one each. A worker takes about 40 bytes per different pair at one offset, or 24
+    per different pair of its range; the folder 12 bytes per different pair of each range, and twice
+    that while they are added up.
     """
     _checks.integer("window", window, least=1)
     _checks.one_of("unknown", unknown, ("keep", "skip"))

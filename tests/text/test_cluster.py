@@ -26,6 +26,7 @@ from jaxmeta.text import (
 from jaxmeta.text.cluster import count_on_cluster
 
 distributed = pytest.importorskip("distributed", reason="needs the extra cluster")
+dask = pytest.importorskip("dask", reason="needs the extra cluster")
 
 pytestmark = [pytest.mark.one_leg, pytest.mark.slow]
 
@@ -35,6 +36,8 @@ def client():
     """Two workers, each a process."""
     settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
     with (
+        # A busy machine may take long to start a killed worker again: it is not given up.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "600s"}),
         distributed.LocalCluster(**settings, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -226,6 +226,18 @@ def test_one_line_without_known_words_for_long(file):
 
 
 @pytest.mark.usefixtures("small")
+def test_lines_that_end_where_a_range_starts(file):
+    # Ranges are cut at each place of a line in turn, and so between its last word and its end.
+    path = file(("a " * 31 + " \nbb\n") * 300)
+    arguments = Corpus(path, lines_are_documents=True), given_vocabulary(["a", "bb"])
+    counts = shared_out(*arguments, window=2)
+    assert_same(counts, count_windows(*arguments, window=2))
+    assert [x.toarray().tolist() for x in counts.whole] == [
+        [[300 * pairs, 0], [0, 0]] for pairs in (30, 29)
+    ]
+
+
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("encoding", "mark"), [("utf-8", codecs.BOM_UTF8), ("latin-1", b""), ("utf-16", b"")]
 )

@@ -1,12 +1,12 @@
 """Time and memory from text to eigenpairs, against tokens and against the vocabulary.
 
-    python -m benchmarks.counting [--out DIR]
+    python -m benchmarks.counting [--out DIR] [--workers N]
 
 The text is the wiki corpus below `JAXMETA_DATA`, and parts from its start; a window of 5, both
 halves of a random split; then the leading 300 eigenpairs of its PPMI. Every run has a process of
 its own, as Python's memory is slower once used. Memory is the peak of the process up to the counts,
-imports included. The peer is a dictionary of counters, which the released code uses, on 1/64 of the
-text.
+imports included; that of `--workers`, which count, is not. The peer is a dictionary of counters,
+which the released code uses, on 1/64 of the text.
 """
 
 import argparse
@@ -50,6 +50,8 @@ class Config:
     rank: int = 300
     """Eigenpairs."""
     repeats: int = 1
+    workers: int = 1
+    """Processes that count."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,13 @@ def measure(path: Path, size: int, config: Config) -> Row:
     imports, corpus, start = peak(), Corpus(path), time.perf_counter()
     vocabulary = build_vocabulary(corpus, size=size)
     middle = time.perf_counter()
-    found = count_windows(corpus, vocabulary, window=config.window, split=random_blocks(0))
+    found = count_windows(
+        corpus,
+        vocabulary,
+        window=config.window,
+        split=random_blocks(0),
+        workers=config.workers,
+    )
     end, most = time.perf_counter(), peak()
     multiply = multiply_by(ppmi(symmetric_window(found.whole)))
     leading_eigenpairs(multiply, n=size, rank=config.rank, key=jax.random.key(0))
@@ -212,9 +220,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     default = _record.ROOT / "results" / "counting"
     parser.add_argument("--out", type=Path, default=default, help="folder (results/counting)")
-    out = parser.parse_args().out
+    parser.add_argument("--workers", type=int, default=1, help="processes that count (1)")
+    options = parser.parse_args()
     (archive,) = _record.data("corpora/wiki.zip")
-    config, started, rows = Config(), time.time(), []
+    config, started, rows = Config(workers=options.workers), time.time(), []
     heads = ("vocabulary", "counts", "eigenpairs", "peak")
     print(f"{'tokens':>12}{'words':>8}" + "".join(f"{head:>12}" for head in heads))
     for row in run(archive, config):
@@ -234,7 +243,7 @@ def main() -> None:
         print(f"exponents in {label:<8}{', '.join(found)}")
     print(f"imports take {rows[-1].imports:.0f} MB of the peak")
     _record.publish(
-        out,
+        options.out,
         config,
         {"rows": rows},
         started=started,

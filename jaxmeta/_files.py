@@ -28,6 +28,7 @@ __all__ = [
     "Unpacked",
     "digest",
     "intact",
+    "is_packed",
     "is_part",
     "on_disk",
     "opened",
@@ -194,7 +195,9 @@ def opened(
 ) -> Iterator[tuple[str, Any]]:
     """Open the texts in a file, packed or not: give the name and the content of each."""
     kind = path.suffix.lower()
-    if kind == ".zip":
+    if not is_packed(path):
+        yield path.name, raw
+    elif kind == ".zip":
         with intact(path):
             archive = zipfile.ZipFile(raw)
             members = [member for member in archive.infolist() if not member.is_dir()]
@@ -205,10 +208,13 @@ def opened(
             yield name, Unpacked(path.parent / name, file, most)
     elif kind == ".gz":
         yield path.name, Unpacked(path, gzip.GzipFile(fileobj=raw), most)
-    elif kind == ".bz2":
-        yield path.name, Unpacked(path, bz2.BZ2File(raw), most)
     else:
-        yield path.name, raw
+        yield path.name, Unpacked(path, bz2.BZ2File(raw), most)
+
+
+def is_packed(path: Path) -> bool:
+    """Whether `opened` unpacks a file."""
+    return path.suffix.lower() in (".zip", ".gz", ".bz2")
 
 
 @dataclasses.dataclass(frozen=True)

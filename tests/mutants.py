@@ -87,9 +87,24 @@ MUTANTS = [
     ),
     *mutants("text/counting", "tests/text/test_counting.py")(
         ("return x + x.T", "return x + x"),
-        ("< 0.5)[which - start]", "< 0.5)[0]"),
+    ),
+    *mutants("text/_pairs", "tests/text/test_counting.py")(
         ("for offset in range(1, window + 1):", "for offset in range(window):"),
         ("np.frexp(leaf ^ other)", "np.frexp(leaf - other)"),
+    ),
+    *mutants("text/_parallel", "tests/text/test_parallel_counting.py")(
+        ("(0 if run.opening else position)", "0"),
+        ("start = position - before.size", "start = position"),
+        ("default=-1) :]", "default=-1) + 1 :]"),
+        ("apart += [both[: before.size], nothing,", "apart += [nothing,"),
+    ),
+    *mutants("text/corpus", "tests/text/test_parallel_counting.py")(
+        ("ended = opening\n", "ended = True\n"),
+        ("most = PIECE + -read % PIECE", "most = PIECE"),
+        ('exact == "utf-8" and place.start == 0', 'exact == "utf-8"'),
+    ),
+    *mutants("text/splits", "tests/text/test_counting.py")(
+        ("< 0.5)[which - start]", "< 0.5)[0]"),
         ("<< level) + label", "<< level)"),
         ("* parts - 1) // tokens", "* parts) // tokens"),
         ("start, end = 2 * start, 2 * end", "start, end = 2 * start, 2 * end - 1"),

@@ -1,11 +1,19 @@
 """Counts that come from a file are looked at before SciPy trusts them."""
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.sparse import csr_array
 
-__all__ = ["csr_of", "words_of"]
+__all__ = ["FIELDS", "as_text", "csr_of", "words_of"]
+
+FIELDS = ("data", "indices", "indptr")  # of a sparse matrix
+
+
+def as_text(words: Sequence[str]) -> np.ndarray:
+    """Give a list of words as bytes."""
+    return np.frombuffer(json.dumps(words).encode(), np.uint8)
 
 
 def words_of(text: np.ndarray) -> tuple[str, ...]:

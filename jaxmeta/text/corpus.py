@@ -6,29 +6,33 @@ import dataclasses
 import glob
 import io
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from jaxmeta import _checks
 from jaxmeta._checks import fail
-from jaxmeta._files import is_part, opened
+from jaxmeta._files import is_packed, is_part, opened
 from jaxmeta.progress import Progress, silent
 
 __all__ = [
     "NO_WORD",
     "Corpus",
+    "Range",
     "Vocabulary",
     "build_vocabulary",
     "given_vocabulary",
+    "has_word",
     "intersection_vocabulary",
     "lower_words",
     "paths_of",
+    "ranges_of",
+    "read_range",
     "read_tokens",
+    "refuse_empty",
     "union_vocabulary",
     "whitespace",
 ]
@@ -37,6 +41,8 @@ __all__ = [
 PIECE = 1 << 20
 LONGEST = 1 << 20
 PLACES = 1 << 20  # given at a time, about
+# Names of encodings in which any byte of white space is white space.
+CAN_BE_CUT = re.compile(r"utf-8|ascii|(iso8859-|cp125)\d+")
 
 NO_WORD = "\0"  # a place without a word: it cannot be in text, where a NUL is an error
 
@@ -185,24 +191,83 @@ def read_tokens(
     total, done = sum(path.stat().st_size for path in paths), 0
     for path in paths:
         empty = True
-        with path.open("rb") as raw:
-            for name, file in opened(path, raw):
-                opening = True
-                pieces = _pieces(file, path.parent / name, corpus.encoding)
-                for tokens in _tokens(corpus, pieces, gap):
-                    empty = empty and all(token == NO_WORD for token in tokens)
-                    yield name, opening, tokens
-                    opening = False
-                    say(stage, min((done + raw.tell()) / total, 0.99))
-                yield name, opening, [NO_WORD] * gap
-            done += raw.seek(0, os.SEEK_END)
+        for name, opening, tokens, read in read_range(corpus, Range(path), gap):
+            empty = empty and not has_word(tokens)
+            yield name, opening, tokens
+            say(stage, min((done + read) / max(total, 1), 0.99))
         if empty:
-            fail(str(path), "no word", "text", "leave the file out, or tokenise it in another way")
+            refuse_empty(path)
+        done += path.stat().st_size
     say(stage, 1.0)
 
 
-def _tokens(corpus: Corpus, pieces: Iterator[str], gap: int) -> Iterator[list[str]]:
-    ended = True
+def has_word(tokens: Sequence[str]) -> bool:
+    """Whether a word is among places, which may be without one."""
+    return any(token != NO_WORD for token in tokens)
+
+
+def refuse_empty(path: Path) -> NoReturn:
+    """Say that there is no word in a file."""
+    fail(str(path), "no word", "text", "leave the file out, or tokenise it in another way")
+
+
+class Range(NamedTuple):
+    """A range is the bytes of a file from a place after white space to another; or all of it."""
+
+    path: Path
+    start: int = 0
+    stop: int | None = None
+    """None is the end of the file."""
+
+
+def ranges_of(path: Path, size: int, encoding: str) -> list[Range]:
+    """Cut a file into ranges of about `size` bytes, a multiple of PIECE, if it can be cut.
+
+    Pieces of text in the ranges are those of the whole file.
+    """
+    places = [0]
+    if not is_packed(path) and CAN_BE_CUT.fullmatch(codecs.lookup(encoding).name):
+        with path.open("rb") as raw:
+            for place in range(size, path.stat().st_size, size):
+                if (found := _after_space(raw, places[-1], place, encoding)) > places[-1]:
+                    places.append(found)
+    stops = [*places[1:], None]
+    return [Range(path, start, stop) for start, stop in zip(places, stops, strict=True)]
+
+
+def _after_space(raw: io.BufferedIOBase, least: int, most: int, encoding: str) -> int:
+    """Find where the last white space between two places ends, or give the first of them."""
+    start, back = most, 1 << 10
+    while start > least:
+        start, back = max(least, most - back), 4 * back
+        raw.seek(start)
+        # What is cut or no text stays as long as it is, and is no white space.
+        text = raw.read(most - start).decode(encoding, "surrogateescape")
+        rest = "" if text[-1].isspace() else text.rsplit(maxsplit=1)[-1]
+        if len(rest) < len(text):
+            return most - len(rest.encode(encoding, "surrogateescape"))
+    return least
+
+
+def read_range(
+    corpus: Corpus, place: Range, gap: int
+) -> Iterator[tuple[str, bool, list[str], int]]:
+    """Give what `read_tokens` does of a part of a file, and how much of the file is read."""
+    with place.path.open("rb") as raw:
+        raw.seek(place.start)
+        for name, file in opened(place.path, raw):
+            opening = place.start == 0
+            pieces = _pieces(file, place, place.path.parent / name, corpus.encoding)
+            for tokens in _tokens(corpus, pieces, gap, opening):
+                yield name, opening, tokens, raw.tell()
+                opening = False
+            if place.stop is None:
+                yield name, opening, [NO_WORD] * gap, raw.tell()
+
+
+def _tokens(corpus: Corpus, pieces: Iterator[str], gap: int, opening: bool) -> Iterator[list[str]]:
+    # Before a range there may be words of its first line; if there are none, the line ends twice.
+    ended = opening
     for piece in pieces:
         # The next piece may go on with the last line.
         lines = piece.split("\n") if corpus.lines_are_documents else [piece]
@@ -237,14 +302,17 @@ def paths_of(path: str | Path | Sequence[str | Path]) -> list[Path]:
     return files
 
 
-def _pieces(file: io.BufferedIOBase, path: Path, encoding: str) -> Iterator[str]:
+def _pieces(file: io.BufferedIOBase, place: Range, path: Path, encoding: str) -> Iterator[str]:
     """Cut text at white space."""
     # A mark of the byte order at the start is no part of the first word.
     exact = codecs.lookup(encoding).name
-    decoder = codecs.getincrementaldecoder("utf-8-sig" if exact == "utf-8" else exact)()
-    block, rest, read = b"more", "", 0
+    marked = exact == "utf-8" and place.start == 0
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if marked else exact)()
+    block, rest, read = b"more", "", place.start
     while block:
-        block = file.read(PIECE)
+        # Blocks end at multiples, wherever a range starts.
+        most = PIECE + -read % PIECE
+        block = file.read(most if place.stop is None else min(most, place.stop - read))
         read += len(block)
         try:
             text = rest + decoder.decode(block, final=not block)

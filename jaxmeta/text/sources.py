@@ -130,6 +130,7 @@ def build_sources(
     alpha: float = 0.5,
     rule: str = EQUALISED,
     tolerance: float = 1e-3,
+    workers: int = 1,
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[Source, ...]:
@@ -140,10 +141,10 @@ def build_sources(
     `unknown` see `symmetric_window` and `count_windows`; a recipe may have a window of its own. The
     noise is that of random blocks by `seed`, as the paper has it, or of `contiguous` parts, as its
     released code has it. `alpha` is the exponent of the embedding, and `tolerance` that of
-    `leading_eigenpairs`. In the folder `cache` each step is kept under the settings that it depends
-    on; a changed setting repeats only what follows from it. Files are told apart by what they hold,
-    parts of random blocks by names of files too, and functions by their code and what is bound to
-    them.
+    `leading_eigenpairs`. With `workers` processes count: see `count_windows`. In the folder `cache`
+    each step is kept under the settings that it depends on; a changed setting repeats only what
+    follows from it. Files are told apart by what they hold, parts of random blocks by names of
+    files too, and functions by their code and what is bound to them.
 
     `rule` says how many dimensions are kept. It is one of `RULES`, which have one sigma, from
     halves of the corpus; or "equalised", which takes the noise from halves, quarters and eighths
@@ -170,6 +171,7 @@ def build_sources(
             _checks.fail(f"recipes[{j}].window", f"a window and {got}", expected, do)
     # These would be noticed as well without a check, but after minutes.
     _checks.integer("window", window, least=1)
+    _checks.integer("workers", workers, least=1)
     _checks.positive("tolerance", tolerance, "pass a relative residual, such as 1e-3")
     if cache is not None and Path(cache).is_file():
         _checks.fail("cache", f"{cache}, a file", "a folder", "choose another name")
@@ -190,7 +192,8 @@ def build_sources(
         }
         places = _places(own[key], shared, unknown)
         split = contiguous_parts(places, PARTS) if contiguous else random_blocks(seed, parts=PARTS)
-        options = {"window": window, "unknown": unknown, "split": split, "progress": say}
+        options = {"window": window, "unknown": unknown, "split": split, "workers": workers}
+        options["progress"] = say
         parts: dict[str, Any] = {"split": "contiguous"}
         if not contiguous:  # coins depend on the names of files
             parts = {"split": seed, "names": [path.name for path in paths_of(corpus.path)]}

@@ -18,10 +18,10 @@ from jaxmeta.text import (
     Corpus,
     Counts,
     Split,
+    _pairs,
     build_vocabulary,
     contiguous_parts,
     count_windows,
-    counting,
     given_vocabulary,
     inverse_distance,
     load_counts,
@@ -160,7 +160,7 @@ def test_counts_are_exact(texts, window, unknown, boundaries, split, piece, chun
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         paths = write(folder, texts)
         patch.setattr(reading, "PIECE", piece)
-        patch.setattr(counting, "CHUNK", chunk)
+        patch.setattr(_pairs, "CHUNK", chunk)
         blocks, parts, label = None, 1, lambda *_: 0
         if split is not None:
             seed, size, parts = split
@@ -199,7 +199,7 @@ def test_counts_are_exact(texts, window, unknown, boundaries, split, piece, chun
 def test_pairs_across_many_chunks(file, rng, monkeypatch):
     # Sums of sums of sums: enough chunks for several levels, and not a power of two of them.
     monkeypatch.setattr(reading, "PIECE", 64)
-    monkeypatch.setattr(counting, "CHUNK", 50)
+    monkeypatch.setattr(_pairs, "CHUNK", 50)
     tokens = rng.choice(WORDS, 3000).tolist()
     path = file(" ".join(tokens))
     by_position = dealt(7, 10, 4, path.name, 304)
@@ -343,7 +343,7 @@ def test_blocks_differ_between_files_seeds_and_levels():
 @pytest.mark.parametrize("parts", [2, 8])
 def test_memory_does_not_grow_with_the_text(file, rng, monkeypatch, parts):
     monkeypatch.setattr(reading, "PIECE", 1 << 12)
-    monkeypatch.setattr(counting, "CHUNK", 1 << 10)
+    monkeypatch.setattr(_pairs, "CHUNK", 1 << 10)
     words = [f"word{i}" for i in range(20)]
     split = random_blocks(0, size=100, parts=parts)
 

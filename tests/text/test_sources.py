@@ -319,7 +319,7 @@ def test_the_cache_repeats_only_what_has_changed(corpora, tmp_path, monkeypatch)
     )
     first = build()
     assert calls.taken() == (2, 2, 3, 3, 3)
-    same(build(), first)
+    same(build(workers=2), first)
     assert calls.taken() == (0, 0, 0, 0, 0)
     build(window=2)
     assert calls.taken() == (0, 2, 3, 3, 3)
@@ -478,7 +478,7 @@ def test_bad_input(corpora, tmp_path, hooked):
     rejected("alpha: got -1.0", one, alpha=-1.0)
     rejected('alpha: got 0.25, expected 0.5 with the rule "rie"', one, alpha=0.25, rule="rie")
     rejected("size: got 99, expected 1 to 40; the intersection", one, size=99)
-    for wrong in ({"window": 0}, {"tolerance": 0.0}):
+    for wrong in ({"window": 0}, {"tolerance": 0.0}, {"workers": 0}):
         absent = [Recipe("x", Corpus(tmp_path / "absent"), ppmi)]  # noticed before it is looked for
         rejected(f"{next(iter(wrong))}: got 0", absent, **wrong)
     rejected("cache: got .*, a file, expected a folder", one, cache=corpora[0].path)
@@ -489,6 +489,18 @@ def test_bad_input(corpora, tmp_path, hooked):
     if not hooked:
         wrong = Recipe("x", corpora[0], dense)
         rejected("signal of x: got a .*, expected a SciPy", [wrong], size=SIZE, error=TypeError)
+
+
+def test_workers_count(corpora, monkeypatch):
+    asked = []
+
+    def count(*arguments, workers, **settings):
+        asked.append(workers)
+        return jaxmeta.text.count_windows(*arguments, **settings)
+
+    monkeypatch.setattr(_steps, "count_windows", count)
+    build_sources(recipes(corpora)[:1], size=SIZE - 5, workers=3)
+    assert asked == [3]
 
 
 def test_progress_names_sources(corpora):

@@ -27,18 +27,24 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxmeta import _brief, _checks
 from jaxmeta._checks import checked
 from jaxmeta._types import Numbers, Scalar
-from jaxmeta.linalg import (
-    axis_lengths,
-    common_unit,
-    fix_signs,
-    matmul,
-    right_axes,
-    safe_ratio,
-    safe_sqrt,
+from jaxmeta._views import (
+    Views,
+    check,
+    continued,
+    each,
+    ideal_of,
+    in_unit,
+    precision,
+    relative,
+    side_by_side,
+    stacked,
+    values_of,
+    views_of,
 )
+from jaxmeta.linalg import axis_lengths, fix_signs, matmul, right_axes, safe_ratio, safe_sqrt
 from jaxmeta.noise import debias, spiked_overlap
 from jaxmeta.shrinkage import rie_strengths
-from jaxmeta.spectral import Spectrum, check_spectrum, power
+from jaxmeta.spectral import Spectrum, power
 
 __all__ = ["Average", "Uses", "average_signals", "best_use", "sharing", "stack_spectra"]
 
@@ -110,113 +116,19 @@ def average_signals(signals: Sequence[Any], sigmas: Numbers) -> Average:
         _checks.not_negative(f"sigmas[{j}]", sigma)
     dtype = jax.dtypes.canonicalize_dtype(signals[0].dtype)
     if not sparse:
-        return _average(tuple(signals), _stacked(sigmas, dtype))
-    weights, sigma = _precision(_stacked(sigmas, dtype))
+        return _average(tuple(signals), stacked(sigmas, dtype))
+    weights, sigma = precision(stacked(sigmas, dtype))
     parts = [m * m.dtype.type(w) for m, w in zip(signals, weights, strict=True)]
     return Average(sum(parts[1:], start=parts[0]), sigma)
 
 
 @jax.jit
 def _average(signals: tuple[Array, ...], noise: Array) -> Average:
-    weights, sigma = _precision(noise)
+    weights, sigma = precision(noise)
     return Average(sum(m * w for m, w in zip(signals, weights, strict=True)), sigma)
 
 
-def _stacked(numbers: Any, dtype: Any) -> Float[Array, " N"]:
-    found = jnp.stack([jnp.asarray(x, dtype) for x in numbers])
-    return jnp.where(found < 0, jnp.nan, found)
-
-
-def _relative(sizes: Float[Array, "N ..."]) -> Float[Array, "N ..."]:
-    """The least of them over each, 1 where both are 0."""
-    least = jnp.min(sizes, axis=0, keepdims=True)
-    return jnp.where(sizes == 0, 1, least / jnp.where(sizes == 0, 1, sizes))
-
-
-def _precision(noise: Float[Array, " N"]) -> tuple[Float[Array, " N"], Float[Array, ""]]:
-    """Weights by precision, with sum 1, and the sigma of the average."""
-    size = common_unit(noise)
-    weights = _relative(noise / size) ** 2
-    total = jnp.sum(weights)
-    return weights / total, size * (jnp.min(noise / size) / jnp.sqrt(total))
-
-
-def _check(sources: Any, *, sigmas: Any, alpha: Any = 0.5, **given: Any) -> None:
-    _checks.sources("sources", sources, Spectrum)
-    for j, source in enumerate(sources):
-        check_spectrum(f"sources[{j}]", source)
-        _checks.descending(f"sources[{j}].values", source.values)
-        _checks.same_rows(**{"sources[0]": sources[0].vectors, f"sources[{j}]": source.vectors})
-    _checks.numbers_per_source("sigmas", sigmas, [1] * len(sources))
-    for j, sigma in enumerate(sigmas):
-        _checks.not_negative(f"sigmas[{j}]", sigma)
-    _checks.scalar("alpha", alpha)
-    shares, eigenvalues = given.get("shares"), given.get("eigenvalues")
-    if shares is not None:
-        _checks.array("shares", shares, 1)
-        _checks.count("shares", shares, len(sources))
-    if eigenvalues is not None:
-        _checks.count("eigenvalues", eigenvalues, len(sources))
-        for j, values in enumerate(eigenvalues):
-            _checks.array(f"eigenvalues[{j}]", values, 1)
-            if values.shape[0] != (n := sources[0].vectors.shape[0]):
-                do = "see complete_spectrum, or leave them out"
-                _checks.fail(f"eigenvalues[{j}]", f"{values.shape[0]} of them", f"all {n}", do)
-
-
-class _Views(NamedTuple):
-    """What the model says of sources: p, and 1 - p that does not cancel where noise is small."""
-
-    overlaps: Array
-    rest: Array
-
-    def add(self) -> tuple[Array, Array, Array]:
-        """The least rest, of how many times each is that, and S times the least."""
-        least, share = jnp.min(self.rest, axis=0), _relative(self.rest)
-        return least, share, jnp.sum(self.overlaps * share, axis=0)
-
-
-def _values(sources: Sequence[Spectrum]) -> Float[Array, "N k"]:
-    """Zeros stand for what some sources do not have."""
-    most = max(s.values.shape[0] for s in sources)
-    return jnp.stack([jnp.pad(s.values, (0, most - s.values.shape[0])) for s in sources])
-
-
-def _in_unit(sources: Sequence[Spectrum], sigmas: Numbers) -> tuple[Array, Array, Array]:
-    """Values and noise in a unit in which no square overflows or vanishes, and the unit."""
-    values = _values(sources)
-    noise = _stacked(sigmas, values.dtype)
-    size = common_unit(values, noise)
-    return values / size, noise / size, size
-
-
-def _side_by_side(sources: Sequence[Spectrum], scales: Float[Array, "N k"]) -> Float[Array, "n K"]:
-    """All directions, each times a number."""
-    parts = [s.vectors * x[None, : s.values.shape[0]] for s, x in zip(sources, scales, strict=True)]
-    padded = [jnp.pad(x, ((0, 0), (0, scales.shape[1] - x.shape[1]))) for x in parts]
-    return jnp.concatenate(padded, axis=1)
-
-
-def _each(function: Any, rows: Array, noise: Array, n: int) -> Array:
-    return jax.vmap(lambda row, sigma: function(row, sigma=sigma, n=n))(rows, noise)
-
-
-def _ideal(debiased: Array, noise: Array, shares: Array, n: int) -> Array:
-    """The values of the ideal: the mean over sources, by precision."""
-    # If nothing is shared no source is better than another.
-    trust = jnp.where(jnp.any(shares > 0), shares, 1) * _relative(noise) ** 2
-    precision = trust[:, None] * _each(spiked_overlap, debiased, noise, n)
-    return safe_ratio(jnp.sum(precision * debiased, axis=0), jnp.sum(precision, axis=0))
-
-
-def _views(ideal: Array, debiased: Array, noise: Array, shares: Array, n: int) -> _Views:
-    lost = safe_ratio(n**0.5 * noise[:, None], ideal[None, :]) ** 2
-    unseen, shares = (debiased == 0) | (lost >= 1), shares[:, None]
-    overlaps = shares * jnp.where(unseen, 0, 1 - lost)
-    return _Views(overlaps, jnp.where(unseen, 1, 1 - shares + shares * lost))
-
-
-@checked(_check)
+@checked(check)
 def sharing(sources: Sequence[Spectrum], *, sigmas: Numbers) -> Float[Array, " N"]:
     r"""The share $b_j^2$ of each source: how far its directions are those that all have.
 
@@ -230,14 +142,14 @@ def sharing(sources: Sequence[Spectrum], *, sigmas: Numbers) -> Float[Array, " N
     sources that share nothing with one another are not told apart. Cost: $O(nK^2)$.
     """
     n, dtype, count = *sources[0].vectors.shape[:1], sources[0].vectors.dtype, len(sources)
-    values, noise, _ = _in_unit(sources, sigmas)
+    values, noise, _ = in_unit(sources, sigmas)
     # The largest values of noise alone scatter about its edge by some n^(-2/3).
     edge = (2 + 4 * n ** (-2 / 3)) * n**0.5 * noise[:, None]
     values = jnp.where(values <= edge, 0, values)
-    debiased = _each(debias, values, noise, n)
-    overlaps = _each(spiked_overlap, debiased, noise, n)
+    debiased = each(debias, values, noise, n)
+    overlaps = each(spiked_overlap, debiased, noise, n)
     x = debiased * overlaps
-    every = _side_by_side(sources, safe_sqrt(x))
+    every = side_by_side(sources, safe_sqrt(x))
     found = jnp.sum((matmul(every.T, every) ** 2).reshape(count, -1, count, x.shape[1]), (1, 3))
     found = found - jnp.outer(jnp.sum(x, axis=1), jnp.sum(x, axis=1)) / n
     y = x * overlaps
@@ -267,7 +179,7 @@ def sharing(sources: Sequence[Spectrum], *, sigmas: Numbers) -> Float[Array, " N
     return jnp.where(shares < 0.05, 0, shares)
 
 
-@checked(_check)
+@checked(check)
 def stack_spectra(
     sources: Sequence[Spectrum],
     *,
@@ -287,18 +199,18 @@ def stack_spectra(
     share one ideal. Axes of equal values are not unique. Cost: $O(nK^2)$. Reference: `baharav25`.
     """
     n, dtype = sources[0].vectors.shape[0], sources[0].vectors.dtype
-    values, noise, size = _in_unit(sources, sigmas)
+    values, noise, size = in_unit(sources, sigmas)
     alpha = jnp.asarray(alpha, dtype)
     shares = jnp.ones(len(sources), dtype) if shares is None else shares
-    debiased = _each(debias, values, noise, n)
-    ideal = _ideal(debiased, noise, shares, n)
-    views = _views(ideal, debiased, noise, shares, n)
+    debiased = each(debias, values, noise, n)
+    ideal = ideal_of(debiased, noise, shares, n)
+    views = views_of(ideal, debiased, noise, shares, n)
     least, share, both = views.add()
     unit = safe_ratio(power(ideal, 2 * alpha), least + both)
     squares, floors = (
         jnp.where(views.overlaps == 0, 0, unit[None, :] * x) for x in (share, least[None, :])
     )
-    every = _side_by_side(sources, safe_sqrt(squares))
+    every = side_by_side(sources, safe_sqrt(squares))
     axes = right_axes(every, every.shape[1])
     image = matmul(every, axes)
     lengths = axis_lengths(image)
@@ -313,7 +225,7 @@ def stack_spectra(
     return Spectrum(fix_signs(vectors), size * power(strengths, exponent))
 
 
-@checked(_check)
+@checked(check)
 def best_use(
     sources: Sequence[Spectrum],
     *,
@@ -327,73 +239,112 @@ def best_use(
     dimensions. Directions that are shared in part are $N$ directions of an average, one for each
     eigenvalue of the weighted Gram matrix of the sources' own ideal ones. Sources that share
     nothing with the others are left out; with two of them alone nobody can say which is wrong.
-    `eigenvalues` are all of each source's signal, with their signs. With them losses include what
-    lies inside the noise of all, of which `rie_strengths` find the same part in the average as in
-    the sharpest source, at a cost that is known from pure noise. Losses are within some per cent of
-    the truth while there are few directions beside $n$; sources that share *dense* spectra in part
-    are beyond the model. Where averages are no choice, for want of signals, take the smallest of
-    the others. No derivatives: this is to decide by. Cost: $O(nK^2)$; $O(n^2)$ with eigenvalues.
+    `eigenvalues` are all of each source's signal, with their signs. With them, at $\alpha = ½$,
+    losses include what lies inside the noise of all. Its energy is known, its values go
+    on by the power law of those that are seen, and an average sees more of them. What
+    `rie_strengths` find in the sharpest source beyond the spiked model they find in the average as
+    well, the less the less noise that has, at a cost that is known from pure noise. Losses are
+    within some per cent of the truth while there are few directions beside $n$; sources that share
+    *dense* spectra in part are beyond the model. Where averages are no choice, for want of signals,
+    take the smallest of the others. No derivatives: this is to decide by. Cost: $O(nK^2)$; $O(n^2)$
+    with eigenvalues.
     """
     n, dtype, count = sources[0].vectors.shape[0], sources[0].vectors.dtype, len(sources)
-    noise, alpha = _stacked(sigmas, dtype), jnp.asarray(alpha, dtype)
+    noise, alpha = stacked(sigmas, dtype), jnp.asarray(alpha, dtype)
     shares, full = sharing(sources, sigmas=sigmas), jnp.ones(count, dtype)
-    debiased = _each(debias, _values(sources), noise, n)
-    ideal = _ideal(debiased, noise, shares, n)
-    views, alone = (_views(ideal, debiased, noise, x, n) for x in (shares, full))
+    debiased = each(debias, values_of(sources), noise, n)
+    ideal = ideal_of(debiased, noise, shares, n)
+    views, alone = (views_of(ideal, debiased, noise, x, n) for x in (shares, full))
     strength = power(ideal, 2 * alpha)
     total = jnp.sum(strength**2)
-
-    def averaged(kept, shares):
-        weights, sigma = _precision(jnp.where(kept, noise, jnp.inf))
-        cosines, roots = jnp.sqrt(shares), jnp.sqrt(weights)
-        gram = jnp.where(jnp.eye(count, dtype=bool), 1, jnp.outer(cosines, cosines))
-        lengths, axes = jnp.linalg.eigh(roots[:, None] * gram * roots[None, :])
-        lengths = jnp.maximum(lengths, 0)
-        cosine = safe_ratio(matmul(axes.T, roots * cosines) ** 2, lengths)
-        lifted = lengths[:, None] * ideal[None, :]
-        overlaps = _each(spiked_overlap, lifted, jnp.full(count, sigma), n)
-        given = power(lifted, 2 * alpha) * overlaps
-        held = strength[None, :] * cosine[:, None] * overlaps
-        return total + jnp.sum(given * (given - 2 * held))
+    everything, inside, whole = None, _Inside(jnp.zeros((), dtype), jnp.zeros((), dtype)), ideal
+    if eigenvalues is not None:
+        everything = jnp.stack([jnp.asarray(x, dtype) for x in eigenvalues])
+        inside = _inside(everything, noise, shares, total)
+        inside = jax.tree.map(lambda x: jnp.where(alpha == 0.5, x, 0), inside)
+        whole = continued(ideal, inside.sure, n)
 
     # Those that share most come first: how many are worth averaging?
     place = jnp.argsort(jnp.argsort(-shares))
     choices = place[None, :] <= jnp.arange(count)[:, None]
-    averages = jax.vmap(averaged, in_axes=(0, None))(choices, shares)
+    averages = jax.vmap(lambda kept: _averaged(kept, whole, noise, shares, alpha, n))(choices)
+    averages = total + inside.energy + averages
     kept = choices[jnp.argmin(averages)]
     least, _, both = views.add()
-    stack = total - jnp.sum((strength * safe_ratio(both, least + both)) ** 2)
+    stack = -jnp.sum((strength * safe_ratio(both, least + both)) ** 2)
     own = strength[None, :] * alone.overlaps
-    singles = total + jnp.sum(own * (own - 2 * strength[None, :] * views.overlaps), axis=1)
-    used = _Views(*(jnp.where(kept[:, None], x, y) for x, y in zip(alone, (0, 1), strict=True)))
+    singles = jnp.sum(own * (own - 2 * strength[None, :] * views.overlaps), axis=1)
+    used = Views(*(jnp.where(kept[:, None], x, y) for x, y in zip(alone, (0, 1), strict=True)))
     least, share, _ = used.add()
     terms = used.overlaps * share / (1 + used.overlaps)
     all_terms = least + jnp.sum(used.overlaps * terms, axis=0)
     given = safe_ratio(strength, all_terms)[None, :] * terms
     seen = given * views.overlaps
     together = jnp.sum(seen, axis=0)
-    aligned = total + jnp.sum(given**2 - seen**2) + jnp.sum(together * (together - 2 * strength))
-    squares = jnp.stack([jnp.min(averages), jnp.inf, stack, aligned, jnp.min(singles)])
-    if eigenvalues is not None:
-        everything = jnp.stack([jnp.asarray(x, dtype) for x in eigenvalues])
-        trust, variances = shares * _relative(noise) ** 4, n * noise**2
-        energies = jnp.sum(everything**2, axis=1) - n * variances
-        energy = safe_ratio(jnp.sum(trust * energies), jnp.sum(trust))
-        inside = jnp.maximum(energy - total, 0)
-        sharpest = jnp.argmin(jnp.where(kept, noise, jnp.inf))
-        values, sigma = everything[sharpest], noise[sharpest]
-        # Noise alone: all eigenvalues are inside, nothing is found, and that is what it costs.
-        found = rie_strengths(values, sigma=jnp.where(sigma == 0, 1, sigma))
-        spiked = (debiased * _each(spiked_overlap, debiased, noise, n))[sharpest]
-        gain = jnp.sum(found**2) - jnp.sum(spiked**2) - _COST * variances[sharpest]
-        left = total + inside - jnp.sum(spiked**2)
-        # Energies are sums of squares of Gaussians: two standard errors of them are no energy.
-        error = safe_sqrt(8 * energy * sigma**2 + 4 * variances[sharpest] ** 2)
-        sure = jnp.where(sigma == 0, 0, jnp.maximum(inside - 2 * error, 0))
-        gain = (2 * jnp.mean(shares, where=kept) - 1) * safe_ratio(sure * gain, left)
-        _, sigma = _precision(jnp.where(kept, noise, jnp.inf))
-        squares = squares + inside
-        squares = squares.at[1].set(squares[0] - gain + _COST * n * sigma**2)
-        squares = jnp.where(alpha == 0.5, squares, (squares - inside).at[1].set(jnp.inf))
-    average, rotation, stack, aligned, single = safe_sqrt(squares)
-    return Uses(average, rotation, stack, aligned, single, shares, kept, jnp.argmin(singles))
+    aligned = jnp.sum(given**2 - seen**2) + jnp.sum(together * (together - 2 * strength))
+    changes = jnp.stack([stack, aligned, jnp.min(singles)])
+    average, rotation = jnp.min(averages), jnp.full((), jnp.inf, dtype)
+    if everything is not None:
+        of_kept = jnp.where(kept, noise, jnp.inf)
+        at = jnp.argmin(of_kept)
+        spiked = (debiased * each(spiked_overlap, debiased, noise, n))[at]
+        gain, cost = _beyond_spikes(everything[at], spiked, of_kept, total, inside)
+        rotation = average - (2 * jnp.mean(shares, where=kept) - 1) * gain + cost
+        rotation = jnp.where(alpha == 0.5, rotation, jnp.inf)
+    squares = jnp.stack([average, rotation, *(total + inside.energy + changes)])
+    return Uses(*safe_sqrt(squares), shares, kept, jnp.argmin(singles))
+
+
+class _Inside(NamedTuple):
+    """The energy of the ideal that lies inside the noise of all sources."""
+
+    energy: Array
+    sure: Array
+    """What is left of it by two standard errors."""
+
+
+def _inside(everything: Array, noise: Array, shares: Array, seen: Array) -> _Inside:
+    """From all eigenvalues of each source, less the energy that is seen."""
+    n = everything.shape[1]
+    trust = shares * relative(noise) ** 4
+    energies = jnp.sum(everything**2, axis=1) - n**2 * noise**2
+    energy = safe_ratio(jnp.sum(trust * energies), jnp.sum(trust))
+    sigma = noise[jnp.argmax(trust)]
+    # Energies are sums of squares of Gaussians.
+    error = sigma * safe_sqrt(8 * energy + 4 * n**2 * sigma**2)
+    hidden = jnp.maximum(energy - seen, 0)
+    return _Inside(hidden, jnp.where(sigma == 0, 0, jnp.maximum(hidden - 2 * error, 0)))
+
+
+def _averaged(
+    kept: Array, ideal: Array, noise: Array, shares: Array, alpha: Array, n: int
+) -> Array:
+    """What the average of those that are kept changes of the squared loss."""
+    count, (weights, sigma) = len(noise), precision(jnp.where(kept, noise, jnp.inf))
+    cosines, roots = jnp.sqrt(shares), jnp.sqrt(weights)
+    gram = jnp.where(jnp.eye(count, dtype=bool), 1, jnp.outer(cosines, cosines))
+    lengths, axes = jnp.linalg.eigh(roots[:, None] * gram * roots[None, :])
+    lengths = jnp.maximum(lengths, 0)
+    cosine = safe_ratio(matmul(axes.T, roots * cosines) ** 2, lengths)
+    lifted = lengths[:, None] * ideal[None, :]
+    overlaps = each(spiked_overlap, lifted, jnp.full(count, sigma), n)
+    given = power(lifted, 2 * alpha) * overlaps
+    held = power(ideal, 2 * alpha)[None, :] * cosine[:, None] * overlaps
+    return jnp.sum(given * (given - 2 * held))
+
+
+def _beyond_spikes(
+    values: Array, spiked: Array, noise: Array, seen: Array, inside: _Inside
+) -> tuple[Array, Array]:
+    """What `rie_strengths` gain in the average on the spiked model, and what noise costs them.
+
+    The gain is that in the sharpest source, of these eigenvalues, as far as it is sure, and less as
+    the noise of the average is less.
+    """
+    n, sigma, (_, of_average) = len(values), jnp.min(noise), precision(noise)
+    # Noise alone: all eigenvalues are inside, nothing is found, and that is what it costs.
+    found = rie_strengths(values, sigma=jnp.where(sigma == 0, 1, sigma))
+    gain = jnp.sum(found**2) - jnp.sum(spiked**2) - _COST * n * sigma**2
+    left = seen + inside.energy - jnp.sum(spiked**2)
+    gain = safe_ratio(inside.sure * gain, left) * safe_ratio(of_average, sigma)
+    return gain, _COST * n * of_average**2

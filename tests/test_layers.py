@@ -40,6 +40,7 @@ LAYERS = {
     "equalise": 5,
     "quadratic": 5,
     "weights": 5,
+    "_views": 5,
     "combine": 6,
     "several": 6,
     "covariance": 6,

@@ -2,17 +2,18 @@
 
 import itertools
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from jaxmeta import _checks
 from jaxmeta._files import write_whole
 from jaxmeta.diagnosis import Diagnosis, SourceProfile, shown
 
-__all__ = ["plot_diagnosis"]
+__all__ = ["plot_curves", "plot_diagnosis"]
 
 
 def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
@@ -32,6 +33,43 @@ def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(textwrap.fill(diagnosis.verdict, 125), fontsize=13, parse_math=False)
+    with write_whole(path) as part:
+        figure.savefig(part, dpi=130)
+
+
+def plot_curves(
+    curves: Mapping[str, Float[np.ndarray, " _"]],
+    chosen: Mapping[str, int],
+    path: str | Path,
+    *,
+    title: str,
+    ylabel: str,
+) -> None:
+    """Draw curves against k = 1, 2, ... into one file, and mark what is chosen.
+
+    `chosen` has a k for each name of a rule or tolerance; it is marked on the first curve.
+    """
+    figures = _checks.package("matplotlib.figure", "plot")
+    figure = figures.Figure(figsize=(9, 5), layout="constrained")
+    axes = figure.add_subplot()
+    for j, (name, curve) in enumerate(curves.items()):
+        axes.plot(1 + np.arange(len(curve)), curve, lw=2, label=name, color=_COLOURS[j % 7])
+    first = next(iter(curves.values()))
+    marks: dict[int, list[str]] = {}
+    for name, k in chosen.items():
+        marks.setdefault(k, []).append(name)
+    for k, names in marks.items():
+        if k > len(first):
+            continue
+        axes.plot(k, first[k - 1], "o", color="black", ms=6)
+        label = f" {', '.join(names)}: {k:,}"
+        axes.annotate(label, (k, first[k - 1]), rotation=45, va="bottom", parse_math=False)
+    axes.set(xscale="log", xlabel="k, dimensions", ylabel=ylabel, ylim=(0, None))
+    axes.margins(y=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(title, loc="left", parse_math=False)
+    if len(curves) > 1:
+        _legend(axes, "lower left")
     with write_whole(path) as part:
         figure.savefig(part, dpi=130)
 

@@ -15,7 +15,15 @@ import numpy as np
 
 from jaxmeta import _checks
 from jaxmeta.evaluate.analogies import analogy, paper_cos_add, three_cos_add, three_cos_mul
-from jaxmeta.evaluate.datasets import DATASETS, MissingData, OtherEdition, fetch, load
+from jaxmeta.evaluate.datasets import (
+    DATASETS,
+    MissingData,
+    OtherEdition,
+    fetch,
+    load,
+    remedy,
+    status,
+)
 from jaxmeta.evaluate.readers import (
     LabelledSentences,
     Questions,
@@ -68,8 +76,10 @@ __all__ = [
     "paper_cos_add",
     "proportion_interval",
     "relatedness",
+    "remedy",
     "sentiment",
     "similarity",
+    "status",
     "sts",
     "tagging",
     "three_cos_add",

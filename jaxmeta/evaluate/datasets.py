@@ -13,9 +13,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxmeta import _checks
+from jaxmeta._files import digest
 from jaxmeta.evaluate.readers import READERS, read_text
 
-__all__ = ["DATASETS", "DataFile", "Dataset", "MissingData", "OtherEdition", "fetch", "load"]
+__all__ = [
+    "DATASETS",
+    "DataFile",
+    "Dataset",
+    "MissingData",
+    "OtherEdition",
+    "fetch",
+    "load",
+    "remedy",
+    "status",
+]
 
 
 class MissingData(FileNotFoundError):
@@ -58,7 +69,7 @@ def load(name: str, folder: str | Path | None = None, *, lower: bool = True) -> 
     data, folder = DATASETS[name], folder or os.environ.get("JAXMETA_DATA")
     if not folder:
         got, expected = "None and no JAXMETA_DATA in the environment", "the folder with "
-        do = f"pass it or set the variable, and if it is not there: {_remedy(name)}"
+        do = f"pass it or set the variable, and if it is not there: {remedy(name)}"
         _checks.fail("folder", got, expected + data.files[0].path, do, MissingData)
     folder = Path(folder)
     _require(name, folder)
@@ -70,7 +81,7 @@ def load(name: str, folder: str | Path | None = None, *, lower: bool = True) -> 
         if file.sha256 not in (None, found):
             warnings.warn(
                 f"{path}: got SHA-256 {found}, expected {file.sha256}; it is read all the same, "
-                f"and to have the other, remove it: {_remedy(name)}.",
+                f"and to have the other, remove it: {remedy(name)}.",
                 OtherEdition,
                 stacklevel=2,
             )
@@ -94,14 +105,29 @@ def fetch(name: str, folder: str | Path) -> None:
     _require(name, folder)
 
 
-def _remedy(name: str) -> str:
+def status(name: str, folder: str | Path) -> str:
+    """Say whether a data set is "there" in a folder, "missing", or there in "another edition"."""
+    _checks.one_of("name", name, DATASETS)
+    if _absent(name, Path(folder)):
+        return "missing"
+    files = DATASETS[name].files
+    same = all(file.sha256 in (None, digest(Path(folder) / file.path)) for file in files)
+    return "there" if same else "another edition"
+
+
+def remedy(name: str) -> str:
+    """Say in a sentence how to get a data set."""
+    _checks.one_of("name", name, DATASETS)
     return DATASETS[name].manual or f"fetch({name!r}, folder) downloads it"
 
 
+def _absent(name: str, folder: Path) -> list[str]:
+    return [file.path for file in DATASETS[name].files if not (folder / file.path).is_file()]
+
+
 def _require(name: str, folder: Path) -> None:
-    absent = [file.path for file in DATASETS[name].files if not (folder / file.path).is_file()]
-    if absent:
-        expected, do = f"it for {name}", _remedy(name)
+    if absent := _absent(name, folder):
+        expected, do = f"it for {name}", remedy(name)
         _checks.fail(str(folder), f"no {', '.join(absent)}", expected, do, MissingData)
 
 

@@ -103,8 +103,8 @@ def _of_files(files: Sequence[Path], name: str, seed: int, plot: Any, as_json: b
             "plot": plot,
         })  # fmt: skip
         return
-    put(f"{name}: {len(together.words):,} words, {len(losses) - 1:,} dimensions,")
-    put(f"of which {rank:.1f} would be as spread out if they were equal (effective rank).")
+    size = f"{len(together.words):,} words, {len(losses) - 1:,} dimensions"
+    put(f"{name}: {size}, effective rank {rank:.1f}")
     put()
     table(
         ("inner products may change by", "k"),
@@ -131,7 +131,7 @@ def _of_text(halves: Any, nested: Any, plot: Any, as_json: bool) -> None:
     curves = jax.device_get(curves)
     if plot:
         title = f"{nested.name}: PIP loss against k, and what each rule chooses"
-        jm.plot.plot_curves(curves, found, plot, title=title, ylabel="PIP loss")
+        jm.plot.plot_curves(curves, found, plot, title=title, ylabel="PIP loss", xscale="log")
     sigmas = {"halves": halves.sigma, "nested": nested.sigma}
     if as_json:
         told = {"signal": nested.name, "words": len(values), "alpha": alpha, "sigma": sigmas}

@@ -101,8 +101,10 @@ def _page(
         yield "".join(f'<td class="number">{number}</td>' for number in numbers)
         yield f"<td>{filled}</td></tr>\n"
     yield "</table></div>\n"
+    first = next(iter(found.values()))
     for heading, diagnosis in found.items():
-        yield f"<h2>{html.escape(heading)}</h2>\n<p>{html.escape(diagnosis.verdict)}</p>\n"
+        told = diagnosis.verdict if diagnosis is first else _change(first, diagnosis)
+        yield f"<h2>{html.escape(heading)}</h2>\n<p>{html.escape(told)}</p>\n"
         told = html.escape(f"{heading}: shares, spectra, and how alike the files are")
         yield f'<img alt="{told}" src="data:image/png;base64,{_picture(diagnosis)}">\n'
         yield "<details><summary>In numbers</summary>\n"
@@ -110,8 +112,18 @@ def _page(
     yield f"<footer>jaxmeta {jm.__version__}</footer>\n</body>\n</html>\n"
 
 
+def _change(before: Any, after: Any) -> str:
+    """What became of the shares: a verdict would advise against weights that were chosen."""
+    pairs = zip(before.sources, after.sources, strict=True)
+    shares = (
+        f"{old.name} {old.cosine_share:.0%} before and {new.cosine_share:.0%} now"
+        for old, new in pairs
+    )
+    return f"Shares of the cosine variance: {'; '.join(shares)}."
+
+
 def _picture(diagnosis: Any) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "diagnosis.png"
-        jm.plot_diagnosis(diagnosis, path)
+        jm.plot_diagnosis(diagnosis, path, title="")
         return base64.b64encode(path.read_bytes()).decode()

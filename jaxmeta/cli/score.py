@@ -58,7 +58,6 @@ def evaluate(
         "vocabulary": words,
         "folder": folder,
         "seed": seed,
-        "progress": progress(),
     }
     names = stems(files)
     scores = {

@@ -135,7 +135,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = ""
         shown.add_column(Text(name), justify="right" if right else "left", overflow="fold")
     for row in rows:
         shown.add_row(*map(Text, row))
-    console.print(shown)
+    with console.capture() as captured:
+        console.print(shown)
+    put("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def put_json(document: Any) -> None:

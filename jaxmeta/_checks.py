@@ -30,7 +30,6 @@ __all__ = [
     "matrices",
     "named",
     "native",
-    "nearest",
     "noisy",
     "noisy_descending",
     "not_negative",
@@ -240,16 +239,10 @@ def named(name: str, value: Any, choices: Collection[str]) -> str:
     return found[_plain(value)]
 
 
-def nearest(value: str, choices: Collection[str]) -> str:
-    """The one of `choices` that is spelled most like `value`; "" if none is."""
-    plain = {_plain(choice): choice for choice in choices}
-    near = difflib.get_close_matches(_plain(value), plain, n=1)
-    return plain[near[0]] if near else ""
-
-
 def _none_of(name: str, value: Any, choices: Collection[str]) -> NoReturn:
-    near = nearest(str(value), choices)
-    do = f"choose one: {near!r} is the nearest" if near else "choose one"
+    plain = {_plain(choice): choice for choice in choices}
+    near = difflib.get_close_matches(_plain(str(value)), plain, n=1)
+    do = f"choose one: {plain[near[0]]!r} is the nearest" if near else "choose one"
     fail(name, repr(value), f"one of {', '.join(map(repr, choices))}", do)
 
 

@@ -121,7 +121,7 @@ def _plot_table(axes: Any, names: Sequence[str], table: np.ndarray, top: float, 
     for i, j in itertools.product(range(len(names)), repeat=2):
         colour = "black" if table[i, j] > 0.55 * top else "white"
         axes.text(j, i, shown(table[i, j]), ha="center", va="center", color=colour, fontsize=13)
-    wrapped = [textwrap.fill(name, 14) for name in names]  # so that they do not touch
+    wrapped = [textwrap.fill(name, 12) for name in names]  # so that they do not touch
     axes.set_xticks(range(len(names)), wrapped, parse_math=False)
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.tick_params(length=0)

@@ -196,12 +196,11 @@ def test_importing_the_library_imports_little():
     code = """
 import sys, jaxmeta
 print(*{"jax", "numpy"} & set(sys.modules))
-for name in jaxmeta.__all__:
-    if name not in ("adapters", "evaluate"):
-        getattr(jaxmeta, name)
+from jaxmeta import (Spectrum, WEIGHTINGS, aligned_weights, bound_terms, exact_weights, moments,
+                     pip_loss, rotation_invariant, select_dimension, standardise)
 print(*sorted(set(sys.modules) & {"matplotlib", "sklearn", "gensim", "typer", "rich", "optax",
                                   "scipy.sparse", "scipy.stats", "jax.experimental.sparse"}))
 print(jaxmeta.evaluate.__name__)
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines() == ["", "jaxmeta.evaluate"]
+    assert found.stdout.splitlines() == ["", "", "jaxmeta.evaluate"]

@@ -58,7 +58,7 @@ def write(
     if path.suffix.lower() == ".png":
         jm.plot_diagnosis(list(found.values())[-1], path)
         return
-    page = "".join(_page(f"Combination of {' and '.join(names)}", facts, coverage, found))
+    page = "".join(_page(f"Combination of {', '.join(names)}", facts, coverage, found))
     with jm.files.write_whole(path) as part:
         part.write_text(page, encoding="utf-8")
 

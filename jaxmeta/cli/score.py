@@ -13,7 +13,6 @@ from jaxmeta.cli.shared import (
     Files,
     Seed,
     choices,
-    completes,
     progress,
     put,
     put_json,
@@ -38,7 +37,7 @@ def evaluate(
         typer.Option(
             metavar="NAME",
             help="Tasks, all sets of word similarity if none are named; see `jaxmeta data`.",
-            autocompletion=completes(lambda: jm.evaluate.TASKS),
+            autocompletion=lambda: list(jm.evaluate.TASKS),
         ),
     ] = None,
     common: Annotated[
@@ -109,7 +108,7 @@ def data(
         typer.Argument(
             metavar="[NAME]...",
             help="Data sets, all if none are named.",
-            autocompletion=completes(lambda: jm.evaluate.DATASETS),
+            autocompletion=lambda: list(jm.evaluate.DATASETS),
         ),
     ] = None,
     fetch: Annotated[

@@ -1,5 +1,6 @@
 """What commands share: arguments, progress, tables, and a look at what is to be written."""
 
+import difflib
 import json
 import math
 import sys
@@ -29,7 +30,6 @@ __all__ = [
     "Words",
     "choice",
     "choices",
-    "completes",
     "cut",
     "dtype_of",
     "method_named",
@@ -99,9 +99,7 @@ MethodName = Annotated[
         "--method",
         metavar="NAME",
         help="How files are combined: `jaxmeta combine --list` has all names.",
-        autocompletion=lambda incomplete: completes(
-            lambda: [(name, each.summary) for name, each in jm.METHODS.items()]
-        )(incomplete),
+        autocompletion=lambda: [(name, each.summary) for name, each in jm.METHODS.items()],
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Of what is random.")]
@@ -161,16 +159,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def completes(names: Callable[[], Iterable[Any]]) -> Callable[[str], list[Any]]:
-    """A completion by names, or pairs of a name and what it is, that are made when asked for."""
-
-    def complete(incomplete: str) -> list[Any]:
-        found = ((each, each[0] if isinstance(each, tuple) else each) for each in names())
-        return [each for each, name in found if name.lower().startswith(incomplete.lower())]
-
-    return complete
-
-
 def refuse(name: str, got: str, expected: str, do: str) -> NoReturn:
     """Raise in the wording of the library, which is not imported before it is needed."""
     from jaxmeta._checks import fail
@@ -180,13 +168,14 @@ def refuse(name: str, got: str, expected: str, do: str) -> NoReturn:
 
 def choice(option: str, value: str, names: Collection[str], more: str = "") -> Any:
     """The one of these names that is meant; `more` is the command that lists them."""
-    from jaxmeta._checks import named, nearest
+    from jaxmeta._checks import named
 
     with suppress(ValueError):
         return named(option, value, names)
-    near = nearest(value, names)
+    plain = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(value.lower(), plain, n=1)
     expected = f"one of those that `{more}` lists" if more else ", ".join(names)
-    do = f"the nearest is {near!r}" if near else "choose one"
+    do = f"the nearest is {plain[near[0]]!r}" if near else "choose one"
     refuse(option, repr(value), expected, do)
 
 

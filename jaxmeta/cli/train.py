@@ -15,7 +15,6 @@ from jaxmeta.cli.shared import (
     Seed,
     choice,
     choices,
-    completes,
     cut,
     method_named,
     outputs,
@@ -34,7 +33,7 @@ Signals = Annotated[
     typer.Option(
         metavar="NAME",
         help="Of counts: GloVe (their logarithm), SGNS (PMI less log 3), LSA (positive PMI).",
-        autocompletion=completes(lambda: jm.text.SIGNALS),
+        autocompletion=lambda: list(jm.text.SIGNALS),
     ),
 ]
 Size = Annotated[int, typer.Option(min=0, help="The most frequent words; 0 for all.")]
@@ -82,7 +81,7 @@ def train(
         typer.Option(
             metavar="NAME",
             help="Which k: equalised, or one of RULES, such as paper or ideal.",
-            autocompletion=completes(lambda: (jm.text.EQUALISED, *jm.RULES)),
+            autocompletion=lambda: [jm.text.EQUALISED, *jm.RULES],
         ),
     ] = "equalised",
     method: MethodName = "default",

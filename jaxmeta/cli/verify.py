@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import jaxmeta as jm
-from jaxmeta.cli.shared import AsJson, Seed, completes, put, put_json, say
+from jaxmeta.cli.shared import AsJson, Seed, put, put_json, say
 
 __all__ = ["verify"]
 
@@ -44,7 +44,7 @@ def verify(
         typer.Option(
             metavar="NAME",
             help="These statements alone; see --list.",
-            autocompletion=completes(_names),
+            autocompletion=_names,
         ),
     ] = None,
     instances: Annotated[int, typer.Option(min=10, help="Of each statement.")] = 2000,

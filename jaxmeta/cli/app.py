@@ -40,10 +40,11 @@ for command, example in EXAMPLES.items():
     app.command(epilog=f"Example: {example}")(command)
 
 
-def _version(wanted: bool) -> None:
+def _version(wanted: bool) -> bool:
     if wanted:
         print(f"jaxmeta {jm.__version__}")
         raise typer.Exit()
+    return wanted
 
 
 @app.callback()

@@ -38,12 +38,13 @@ from jaxmeta.cli.shared import (
 __all__ = ["apply", "combine"]
 
 
-def _list(wanted: bool) -> None:
+def _list(wanted: bool) -> bool:
     """Show all methods."""
     if wanted:
         rows = [(name, each.summary, each.needs) for name, each in jm.METHODS.items()]
         table(("method", "what it is", "needs"), rows)
         raise typer.Exit()
+    return wanted
 
 
 def combine(

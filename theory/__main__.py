@@ -13,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from jaxmeta.files import write_whole
+
 from . import __doc__ as description
 from . import counterexamples, name, run, select
 from .verdict import Counterexample, Origin, Tally, Verdict
@@ -104,10 +106,8 @@ def as_json(
 
 def write(path: Path, text: str) -> None:
     """Write whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text)
-    part.replace(path)
+    with write_whole(path) as part:
+        part.write_text(text)
 
 
 class Outcome(NamedTuple):

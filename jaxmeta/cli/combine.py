@@ -79,6 +79,9 @@ def combine(
     fill = choice("--missing", missing, ("zero", "mean", "predict"))
     inputs: list[Any] = [*files, *([] if isinstance(words, str) else [vocabulary])]
     outputs((out, save_plan, report), inputs, force)
+    if save_plan and name not in jm.plans.PLANS:
+        do = "choose a linear method, such as default, or leave --save-plan out"
+        refuse("--save-plan", f"a file for {name}", "a linear method", do)
     jm.files.vectors.format_of(out)
     if report:
         reports.check(report)
@@ -128,9 +131,6 @@ def _in_memory(
     together = read_aligned(files, **given)
     settings = jm.Settings(k=k, key=jax.random.key(seed), progress=progress())
     if name not in jm.plans.PLANS:
-        if save_plan:
-            do = "choose a linear method, such as default, or leave --save-plan out"
-            refuse("--save-plan", f"a file for {name}", "a linear method", do)
         return None, jm.meta_embedding(name, together, settings), together.coverage
     plan = jm.fit(name, together, settings)
     if save_plan:

@@ -80,8 +80,8 @@ Cut = Annotated[
     typer.Option(
         "--k",
         metavar="all|auto|K|SHARE",
-        help="Dimensions: all of them, a number, or the fewest that change inner products by no"
-        f" more than a share, such as 0.01; auto is {AUTO}.",
+        help="Dimensions: all (for SVD and the like the paper's choice), a number, or the fewest"
+        f" that change inner products by no more than a share, such as 0.01; auto is {AUTO}.",
     ),
 ]
 Numbers = Annotated[
@@ -120,12 +120,11 @@ def put(text: str = "") -> None:
     print(text, flush=True)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table of results: numbers, which are strings already, stand at the right."""
     # What is no terminal has no width, and nothing may be cut off there.
     console = Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
-    shown = Table(title=Text(title, "bold") if title else None, title_justify="left")
-    shown.box, shown.show_edge, shown.pad_edge = box.SIMPLE, False, False
+    shown = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
     rows = [tuple(map(str, row)) for row in rows]
     for at, name in enumerate(columns):
         cells = [row[at] for row in rows if row[at]]

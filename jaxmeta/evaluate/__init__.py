@@ -21,7 +21,6 @@ from jaxmeta.evaluate.datasets import (
     OtherEdition,
     fetch,
     load,
-    remedy,
     status,
 )
 from jaxmeta.evaluate.readers import (
@@ -76,7 +75,6 @@ __all__ = [
     "paper_cos_add",
     "proportion_interval",
     "relatedness",
-    "remedy",
     "sentiment",
     "similarity",
     "status",

@@ -24,7 +24,6 @@ __all__ = [
     "OtherEdition",
     "fetch",
     "load",
-    "remedy",
     "status",
 ]
 
@@ -69,7 +68,7 @@ def load(name: str, folder: str | Path | None = None, *, lower: bool = True) -> 
     data, folder = DATASETS[name], folder or os.environ.get("JAXMETA_DATA")
     if not folder:
         got, expected = "None and no JAXMETA_DATA in the environment", "the folder with "
-        do = f"pass it or set the variable, and if it is not there: {remedy(name)}"
+        do = f"pass it or set the variable, and if it is not there: {_remedy(name)}"
         _checks.fail("folder", got, expected + data.files[0].path, do, MissingData)
     folder = Path(folder)
     _require(name, folder)
@@ -81,7 +80,7 @@ def load(name: str, folder: str | Path | None = None, *, lower: bool = True) -> 
         if file.sha256 not in (None, found):
             warnings.warn(
                 f"{path}: got SHA-256 {found}, expected {file.sha256}; it is read all the same, "
-                f"and to have the other, remove it: {remedy(name)}.",
+                f"and to have the other, remove it: {_remedy(name)}.",
                 OtherEdition,
                 stacklevel=2,
             )
@@ -115,9 +114,7 @@ def status(name: str, folder: str | Path) -> str:
     return "there" if same else "another edition"
 
 
-def remedy(name: str) -> str:
-    """Say in a sentence how to get a data set."""
-    _checks.one_of("name", name, DATASETS)
+def _remedy(name: str) -> str:
     return DATASETS[name].manual or f"fetch({name!r}, folder) downloads it"
 
 
@@ -127,7 +124,7 @@ def _absent(name: str, folder: Path) -> list[str]:
 
 def _require(name: str, folder: Path) -> None:
     if absent := _absent(name, folder):
-        expected, do = f"it for {name}", remedy(name)
+        expected, do = f"it for {name}", _remedy(name)
         _checks.fail(str(folder), f"no {', '.join(absent)}", expected, do, MissingData)
 
 

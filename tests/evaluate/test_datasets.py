@@ -21,7 +21,6 @@ from jaxmeta.evaluate.datasets import (
     OtherEdition,
     fetch,
     load,
-    remedy,
     status,
 )
 
@@ -322,11 +321,6 @@ def test_status(tmp_path):
     assert status("RG-65", folder) == "another edition"
     with pytest.raises(ValueError, match="got 'nothing'"):
         status("nothing", folder)
-
-
-def test_remedy():
-    assert remedy("RG-65") == "fetch('RG-65', folder) downloads it"
-    assert remedy("SICK") == DATASETS["SICK"].manual
 
 
 def test_what_cannot_be_fetched(tmp_path):

@@ -19,5 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         needs = " and ".join(absent)
         print(f'jaxmeta: the command needs {needs}: pip install "jaxmeta[cli]"', file=sys.stderr)
         return 2
-    app = importlib.import_module("jaxmeta.cli.app")
-    return app.run(sys.argv[1:] if arguments is None else list(arguments))
+    try:
+        app = importlib.import_module("jaxmeta.cli.app")
+        return app.run(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt:
+        return 130

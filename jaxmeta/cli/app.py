@@ -68,7 +68,7 @@ def run(arguments: list[str]) -> int:
         warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
         try:
             return app(given, standalone_mode=False, prog_name="jaxmeta") or 0
-        except (KeyboardInterrupt, typer.Abort):
+        except typer.Abort:
             return 130
         except Exception as error:
             if debug:

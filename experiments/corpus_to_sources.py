@@ -25,10 +25,9 @@ import functools
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -38,13 +37,8 @@ import jaxmeta
 from experiments import _embeddings, _record
 from experiments._labels import RULES
 from jaxmeta import Corpus, Recipe
-from jaxmeta.text import Source
+from jaxmeta.text import SIGNALS, Source
 
-SIGNALS: dict[str, Callable[..., Any]] = {
-    "GloVe": jaxmeta.log_count,
-    "SGNS": functools.partial(jaxmeta.shifted_pmi, shift=3.0),
-    "LSA": jaxmeta.ppmi,
-}
 shifted_by_one = functools.partial(jaxmeta.shifted_pmi, shift=1.0)
 KS = tuple(RULES)
 COLOURS = {"GloVe": _record.BLUE, "SGNS": _record.GREEN, "LSA": _record.VERMILION}

@@ -2,42 +2,42 @@
 
 The paper is on the ground floor, a module per topic: `spectral`, `noise`, `nested`, `shrinkage`,
 `equalise`, `crossvalidation`, `pip`, `dimension`, `bounds`, `weights`, `quadratic`, `weightings`,
-`several`, `released`, `combine`, `prepare`. What is needed around it has rooms of its own, which
-are imported when they are first entered: `text`, `files`, `methods`, `evaluate`. What is not at
-this front door is reached through its module or room, as `jaxmeta.text.count_windows`.
+`several`, `released`, `combine`, `prepare`. What is needed around it has rooms of its own: `text`,
+`files`, `methods`, `evaluate`. What is not at this front door is reached through its module or
+room, as `jaxmeta.text.count_windows`. Each is imported when it is first asked for: `import jaxmeta`
+takes no time, and does not import JAX.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from jaxmeta.bounds import bound_terms
-from jaxmeta.combine import concatenate, svd_reduce
-from jaxmeta.covariance import moments
-from jaxmeta.dimension import RULES, best_dimension, paper_dimension, select_dimension
-from jaxmeta.noise import debias, noise_std, usvt
-from jaxmeta.pip import pip_curve, pip_loss
-from jaxmeta.prepare import standardise
-from jaxmeta.progress import ProgressBar
-from jaxmeta.quadratic import exact_weights, pip_quadratic
-from jaxmeta.shrinkage import ideal_strengths, rotation_invariant
-from jaxmeta.spectral import Spectrum, decompose, embed, spectrum_of, validate
-from jaxmeta.weightings import WEIGHTINGS
-from jaxmeta.weights import (
-    aligned_weights,
-    dimension_weights,
-    shrinkage_weights,
-    source_weights,
-    strength_weights,
-)
-
 if TYPE_CHECKING:
     from jaxmeta import adapters, evaluate, files, methods, text
+    from jaxmeta.bounds import bound_terms
+    from jaxmeta.combine import concatenate, svd_reduce
+    from jaxmeta.covariance import moments
     from jaxmeta.diagnosis import diagnose
+    from jaxmeta.dimension import RULES, best_dimension, paper_dimension, select_dimension
     from jaxmeta.files import Vectors, align, merge_files, read_vectors, write_vectors
     from jaxmeta.methods import METHODS, Settings, apply, fit, meta_embedding
+    from jaxmeta.noise import debias, noise_std, usvt
     from jaxmeta.optimise import gradient_weights
+    from jaxmeta.pip import pip_curve, pip_loss
     from jaxmeta.plot import plot_diagnosis
+    from jaxmeta.prepare import standardise
+    from jaxmeta.progress import ProgressBar
+    from jaxmeta.quadratic import exact_weights, pip_quadratic
+    from jaxmeta.shrinkage import ideal_strengths, rotation_invariant
+    from jaxmeta.spectral import Spectrum, decompose, embed, spectrum_of, validate
     from jaxmeta.text import Corpus, Recipe, build_sources, log_count, ppmi, shifted_pmi
+    from jaxmeta.weightings import WEIGHTINGS
+    from jaxmeta.weights import (
+        aligned_weights,
+        dimension_weights,
+        shrinkage_weights,
+        source_weights,
+        strength_weights,
+    )
 
 __version__ = "0.1.0"
 
@@ -64,19 +64,43 @@ __all__ = [  # noqa: RUF022 - by topic
 
 _ROOMS = {
     "adapters": (),
+    "affine": (),
+    "bounds": ("bound_terms",),
+    "combine": ("concatenate", "svd_reduce"),
+    "covariance": ("moments",),
     "crossvalidation": (),
     "diagnosis": ("diagnose",),
+    "dimension": ("RULES", "best_dimension", "paper_dimension", "select_dimension"),
+    "eigen": (),
     "equalise": (),
     "evaluate": (),
     "files": ("Vectors", "align", "merge_files", "read_vectors", "write_vectors"),
+    "linalg": (),
     "methods": ("METHODS", "Settings", "apply", "fit", "meta_embedding"),
     "nested": (),
+    "noise": ("debias", "noise_std", "usvt"),
     "optimise": ("gradient_weights",),
+    "pip": ("pip_curve", "pip_loss"),
     "plans": (),
     "plot": ("plot_diagnosis",),
+    "prepare": ("standardise",),
+    "progress": ("ProgressBar",),
+    "quadratic": ("exact_weights", "pip_quadratic"),
+    "released": (),
     "several": (),
+    "shrinkage": ("ideal_strengths", "rotation_invariant"),
     "similarity": (),
+    "spectral": ("Spectrum", "decompose", "embed", "spectrum_of", "validate"),
+    "spelling": (),
     "text": ("Corpus", "Recipe", "build_sources", "log_count", "ppmi", "shifted_pmi"),
+    "weightings": ("WEIGHTINGS",),
+    "weights": (
+        "aligned_weights",
+        "dimension_weights",
+        "shrinkage_weights",
+        "source_weights",
+        "strength_weights",
+    ),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 

@@ -58,6 +58,18 @@ class Plan:
         widths = [each.shape[-1] for each in self.maps]
         return sum(widths) if self.join == "concatenate" else widths[0]
 
+    @property
+    def losses(self) -> Float[Array, " _"]:
+        """What `lost` would be with 0, 1, ... directions, up to all of them."""
+        if self.values is None:
+            do = "fit it with settings.k, a number or a share"
+            _checks.fail("plan", "one that was not cut", "one that knows its values", do)
+        return _losses(self.values)
+
+    def fewest(self, share: float) -> int:
+        """The smallest number of directions that loses no more than a share of the PIP norm."""
+        return _fewest(self.losses, share)
+
     def __repr__(self) -> str:
         """The method, and from which widths to which."""
         cut = "" if self.values is None else f" of {self.values.shape[0]}"
@@ -178,10 +190,16 @@ def _directions(plan: Plan, moments: Moments) -> tuple[Twofold, Array, Array, Ar
     """Inner products of the columns of a result, its spectrum, its axes, and what cuts cost."""
     gram = _gram_of(plan, moments)
     values, v = axes(gram)
+    return gram, values, v, _losses(values)
+
+
+@jax.jit
+def _losses(values: Float[Array, " K"]) -> Float[Array, " _"]:
+    """What cuts to 0, 1, ..., K directions cost, as a share of the PIP norm."""
     fourth = (values / jnp.where(values[0] == 0, 1, values[0])) ** 4
     # Sums of what is left out, from the smallest on.
     rest = jnp.append(jnp.cumsum(fourth[::-1])[::-1], 0)
-    return gram, values, v, safe_sqrt(safe_ratio(rest, jnp.full_like(rest, 1) * rest[0]))
+    return safe_sqrt(safe_ratio(rest, jnp.full_like(rest, 1) * rest[0]))
 
 
 def _gram_of(plan: Plan, moments: Moments) -> Twofold:

@@ -2,21 +2,25 @@
 
 import itertools
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from jaxmeta import _checks
 from jaxmeta._files import write_whole
 from jaxmeta.diagnosis import Diagnosis, SourceProfile, shown
 
-__all__ = ["plot_diagnosis"]
+__all__ = ["plot_curves", "plot_diagnosis"]
 
 
-def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
-    """Draw a diagnosis into one file, whose suffix says which kind: .png, .pdf or .svg."""
+def plot_diagnosis(diagnosis: Diagnosis, path: str | Path, *, title: str | None = None) -> None:
+    """Draw a diagnosis into one file, whose suffix says which kind: .png, .pdf or .svg.
+
+    The `title` is its verdict unless another is given.
+    """
     figures = _checks.package("matplotlib.figure", "plot")
     parts = (*diagnosis.sources, diagnosis.result)
     figure = figures.Figure(figsize=(15, 9), layout="constrained")
@@ -31,7 +35,43 @@ def plot_diagnosis(diagnosis: Diagnosis, path: str | Path) -> None:
     _plot_words(figure.add_subplot(grid[1, 2]), diagnosis.disagreements)
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(textwrap.fill(diagnosis.verdict, 125), fontsize=13, parse_math=False)
+    title = diagnosis.verdict if title is None else title
+    figure.suptitle(textwrap.fill(title, 125), fontsize=13, parse_math=False)
+    with write_whole(path) as part:
+        figure.savefig(part, dpi=130)
+
+
+def plot_curves(
+    curves: Mapping[str, Float[np.ndarray, " _"]],
+    chosen: Mapping[str, int],
+    path: str | Path,
+    *,
+    title: str,
+    ylabel: str,
+    xscale: str = "linear",
+) -> None:
+    """Draw curves against k = 1, 2, ... into one file, and on the first of them what is chosen.
+
+    `chosen` has a k for each name of a rule or tolerance.
+    """
+    figures = _checks.package("matplotlib.figure", "plot")
+    figure = figures.Figure(figsize=(9, 5), layout="constrained")
+    axes = figure.add_subplot()
+    for (name, curve), colour in zip(curves.items(), itertools.cycle(_COLOURS)):
+        axes.plot(1 + np.arange(len(curve)), curve, lw=2, label=name, color=colour)
+    first = next(iter(curves.values()))
+    marks: dict[int, list[str]] = {}
+    for name, k in chosen.items():
+        marks.setdefault(k, []).append(name)
+    for (k, names), marker in zip(sorted(marks.items()), itertools.cycle("os^vDPX")):
+        # Rules may choose what is beyond the curve, or nothing.
+        place = first[k - 1] if 1 <= k <= len(first) else np.nan
+        style = {"marker": marker, "color": "black", "ls": "none", "clip_on": False, "zorder": 3}
+        axes.plot(k, place, label=f"{', '.join(names)}: k = {k:,}", **style)
+    axes.set(xscale=xscale, xlabel="k, dimensions", ylabel=ylabel, ylim=(0, None))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(title, loc="left", parse_math=False)
+    _legend(axes, "best")
     with write_whole(path) as part:
         figure.savefig(part, dpi=130)
 
@@ -44,7 +84,7 @@ def _plot_shares(axes: Any, sources: Sequence[SourceProfile]) -> None:
     width = 0.8 / len(sources)
     for j, part in enumerate(sources):
         at = np.arange(4) + (j - (len(sources) - 1) / 2) * width
-        label = f"{part.name}: rows of length {part.row_norm:.2f} ± {part.row_spread:.2f}"
+        label = f"{part.name}: rows of length {part.row_norm:.3g} ± {part.row_spread:.2g}"
         shares, colour = np.array(part[-4:]), _COLOURS[j % len(_COLOURS)]
         bars = axes.bar(at, np.nan_to_num(shares), 0.94 * width, color=colour, label=label)
         axes.bar_label(bars, [shown(x, "%") for x in shares], padding=2)
@@ -81,7 +121,8 @@ def _plot_table(axes: Any, names: Sequence[str], table: np.ndarray, top: float, 
     for i, j in itertools.product(range(len(names)), repeat=2):
         colour = "black" if table[i, j] > 0.55 * top else "white"
         axes.text(j, i, shown(table[i, j]), ha="center", va="center", color=colour, fontsize=13)
-    axes.set_xticks(range(len(names)), names, parse_math=False)
+    wrapped = [textwrap.fill(name, 12) for name in names]  # so that they do not touch
+    axes.set_xticks(range(len(names)), wrapped, parse_math=False)
     axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -95,4 +136,4 @@ def _plot_words(axes: Any, words: Sequence[tuple[str | int, float]]) -> None:
     axes.set(xticks=[], xmargin=0.12)
     axes.spines["bottom"].set_visible(False)
     axes.invert_yaxis()
-    axes.set_title("Words that the sources place most differently", loc="left")
+    axes.set_title("Words placed most differently", loc="left")

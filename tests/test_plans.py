@@ -138,6 +138,7 @@ def test_a_cut_says_exactly_what_it_loses(rng, name, k):
     assert_close(plan.values, values[: len(plan.values)], scale=values[0], terms=64)
     change = np.linalg.norm(pip - found @ found.T) / np.linalg.norm(pip)
     assert_close(plan.lost, change, scale=1, terms=64)
+    assert_close(plan.losses[plan.width], plan.lost, scale=1)
     kept = np.sqrt(np.append(np.cumsum(values[::-1] ** 4)[::-1], 0) / np.sum(values**4))
     if isinstance(k, int):
         assert plan.width == k

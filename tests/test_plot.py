@@ -8,6 +8,7 @@ from helpers import cast
 
 from jaxmeta import plot_diagnosis
 from jaxmeta.diagnosis import diagnose
+from jaxmeta.plot import plot_curves
 
 pytestmark = pytest.mark.one_leg
 WORDS = ["$x^$", "a_b", *"cdefghijklmno"]  # dollar signs are no formula
@@ -30,6 +31,30 @@ def test_figure(sources, tmp_path, suffix):
     assert [file.name for file in path.parent.iterdir()] == [path.name]
     if suffix == ".svg":  # one source, no words
         plot_diagnosis(diagnose(sources[:1]), path)
+
+
+def test_title(sources, tmp_path):
+    """The verdict stands above the figure, unless something else is to."""
+    pytest.importorskip("matplotlib")
+    found, path = diagnose(sources), tmp_path / "figure.svg"
+    opening = " ".join(found.verdict.split()[:4])
+    for title, stands in ((None, True), ("of our own", False), ("", False)):
+        plot_diagnosis(found, path, title=title)
+        page = path.read_text()
+        assert (f"<!-- {opening}" in page) == stands
+        assert ("<!-- of our own -->" in page) == (title == "of our own")
+
+
+def test_curves(tmp_path):
+    """What is chosen beyond the curve stands in the legend alone."""
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "curves.svg"
+    curves = {"$first": np.array([3.0, 1.0, 2.0]), "second": np.ones(5)}
+    chosen = {"rule": 2, "same": 2, "$none": 0, "far": 9}
+    plot_curves(curves, chosen, path, title="A $title", ylabel="loss")
+    page = path.read_text()
+    for text in ("$first", "second", "rule, same: k = 2", "$none: k = 0", "far: k = 9", "A $title"):
+        assert f"<!-- {text} -->" in page
 
 
 def test_figure_without_matplotlib(sources, tmp_path, monkeypatch):

@@ -7,9 +7,13 @@ import math
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
+
+from jaxmeta.files import write_whole
 
 from . import __doc__ as description
 from . import counterexamples, name, run, select
@@ -102,18 +106,65 @@ def as_json(
 
 def write(path: Path, text: str) -> None:
     """Write whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_text(text)
-    part.replace(path)
+    with write_whole(path) as part:
+        part.write_text(text)
 
 
-def import_figures(parser: argparse.ArgumentParser) -> ModuleType:
+class Outcome(NamedTuple):
+    """What a run of the checks came to."""
+
+    verdicts: list[Verdict]
+    examples: dict[str, Counterexample]
+    origins: dict[str, Origin]
+    surprises: list[str]
+    """Statements whose verdict is not the recorded one."""
+    undecided: list[str]
+    """Statements that fail on few instances, of which too few were drawn to see one."""
+
+
+def report(say: Callable[[str], Any], *, instances: int, seed: int, only: Sequence[str]) -> Outcome:
+    """Run the checks, and say line by line what they find."""
+    statements, start = select(only), time.perf_counter()
+    origins = {name(s): s.ORIGIN for s in statements}
+    say(HEADER)
+    verdicts = []
+    for verdict in run(instances=instances, seed=seed, only=only):
+        say(row(verdict, origins[verdict.name]))
+        verdicts.append(verdict)
+
+    say("\nCounterexamples (truth | as it stands | corrected):")
+    examples = counterexamples(only)
+    for title, example in examples.items():
+        say(f"  {title}: {example.setting}")
+        say(f"    {example.truth:.4g} | {example.printed:.4g} | {example.corrected:.4g}")
+
+    recorded = {name(s): s.PRINTED_HOLDS for s in statements}
+    unlike = [v for v in verdicts if (v.printed.violations == 0) != recorded[v.name]]
+    few = instances < DECIDES
+    # No violation among few instances is no news of a form that fails: its counterexample stands.
+    undecided = [v.name for v in unlike if few and v.printed.violations == 0]
+    surprises = [
+        v.name
+        for v in verdicts
+        if v.corrected.violations or (v in unlike and v.name not in undecided)
+    ]
+    stand = f"not as recorded: {', '.join(surprises)}" if surprises else "all verdicts as recorded"
+    say(f"\n{len(verdicts)} statements in {time.perf_counter() - start:.0f} s; {stand}")
+    if undecided:
+        say(
+            f"{instances} instances cannot decide {', '.join(undecided)}, which fail on"
+            f" few: draw {DECIDES} or more (the counterexamples above stand)"
+        )
+    return Outcome(verdicts, examples, origins, surprises, undecided)
+
+
+def import_figures() -> ModuleType:
     """The module that draws, asked for before the work starts: matplotlib is an extra."""
     try:
         return importlib.import_module(".figures", __package__)
     except ModuleNotFoundError as error:
-        parser.error(f"--figures needs {error.name}; pip install 'jaxmeta[plot]'")
+        do = "pip install 'jaxmeta[plot]'"
+        raise ModuleNotFoundError(f"--figures needs {error.name}; {do}", name=error.name) from error
 
 
 def main() -> int:
@@ -137,52 +188,24 @@ def main() -> int:
         for statement in statements:
             print(f"{name(statement):<28}{statement.CLAIM}")
         return 0
+    try:
+        figures = import_figures() if arguments.figures else None
+    except ModuleNotFoundError as error:
+        parser.error(str(error))
 
-    figures = import_figures(parser) if arguments.figures else None
-
-    start, made_by = time.perf_counter(), commit()
-    origins = {name(s): s.ORIGIN for s in statements}
-    print(HEADER, flush=True)
-    verdicts = []
-    for verdict in run(instances=arguments.instances, seed=arguments.seed, only=arguments.only):
-        print(row(verdict, origins[verdict.name]), flush=True)
-        verdicts.append(verdict)
-
-    print("\nCounterexamples (truth | as it stands | corrected):")
-    examples = counterexamples(arguments.only)
-    for title, example in examples.items():
-        print(f"  {title}: {example.setting}")
-        print(f"    {example.truth:.4g} | {example.printed:.4g} | {example.corrected:.4g}")
-
-    recorded = {name(s): s.PRINTED_HOLDS for s in statements}
-    unlike = [v for v in verdicts if (v.printed.violations == 0) != recorded[v.name]]
-    few = arguments.instances < DECIDES
-    # No violation among few instances is no news of a form that fails: its counterexample stands.
-    undecided = [v.name for v in unlike if few and v.printed.violations == 0]
-    surprises = [
-        v.name
-        for v in verdicts
-        if v.corrected.violations or (v in unlike and v.name not in undecided)
-    ]
-    print(f"\n{len(verdicts)} statements in {time.perf_counter() - start:.0f} s; ", end="")
-    print(f"not as recorded: {', '.join(surprises)}" if surprises else "all verdicts as recorded")
-    if undecided:
-        print(
-            f"{arguments.instances} instances cannot decide {', '.join(undecided)}, which fail on"
-            f" few: draw {DECIDES} or more (the counterexamples above stand)"
-        )
+    made_by, options = commit(), {"instances": arguments.instances, "seed": arguments.seed}
+    found = report(partial(print, flush=True), only=arguments.only, **options)
     if arguments.json:
         run_of = {"commit": made_by, "seed": arguments.seed}
-        write(arguments.json, as_json(verdicts, examples, origins, **run_of))
+        write(arguments.json, as_json(*found[:3], **run_of))
         print(f"verdicts: {arguments.json}")
     if arguments.table:
-        write(arguments.table, as_markdown(verdicts, origins))
+        write(arguments.table, as_markdown(found.verdicts, found.origins))
         print(f"table: {arguments.table}")
     if figures:
-        options = {"instances": arguments.instances, "seed": arguments.seed}
         for path in figures.draw_all(arguments.figures, **options):
             print(f"figure: {path}", flush=True)
-    return bool(surprises)
+    return bool(found.surprises)
 
 
 if __name__ == "__main__":

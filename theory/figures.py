@@ -39,10 +39,9 @@ def draw_all(directory: Path, *, instances: int, seed: int) -> Iterator[Path]:
         for name, make in figures.items():
             figure = make()
             path = directory / f"{name}.png"
-            part = path.with_suffix(".part.png")
-            figure.savefig(part, dpi=130)
+            with jaxmeta.files.write_whole(path) as part:
+                figure.savefig(part, dpi=130)
             plt.close(figure)
-            part.replace(path)
             yield path
 
 

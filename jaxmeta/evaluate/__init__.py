@@ -15,7 +15,14 @@ import numpy as np
 
 from jaxmeta import _checks
 from jaxmeta.evaluate.analogies import analogy, paper_cos_add, three_cos_add, three_cos_mul
-from jaxmeta.evaluate.datasets import DATASETS, MissingData, OtherEdition, fetch, load
+from jaxmeta.evaluate.datasets import (
+    DATASETS,
+    MissingData,
+    OtherEdition,
+    fetch,
+    load,
+    status,
+)
 from jaxmeta.evaluate.readers import (
     LabelledSentences,
     Questions,
@@ -70,6 +77,7 @@ __all__ = [
     "relatedness",
     "sentiment",
     "similarity",
+    "status",
     "sts",
     "tagging",
     "three_cos_add",

@@ -13,9 +13,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxmeta import _checks
+from jaxmeta._files import digest
 from jaxmeta.evaluate.readers import READERS, read_text
 
-__all__ = ["DATASETS", "DataFile", "Dataset", "MissingData", "OtherEdition", "fetch", "load"]
+__all__ = [
+    "DATASETS",
+    "DataFile",
+    "Dataset",
+    "MissingData",
+    "OtherEdition",
+    "fetch",
+    "load",
+    "status",
+]
 
 
 class MissingData(FileNotFoundError):
@@ -94,13 +104,26 @@ def fetch(name: str, folder: str | Path) -> None:
     _require(name, folder)
 
 
+def status(name: str, folder: str | Path) -> str:
+    """Say whether a data set is "there" in a folder, "missing", or there in "another edition"."""
+    _checks.one_of("name", name, DATASETS)
+    if _absent(name, Path(folder)):
+        return "missing"
+    files = DATASETS[name].files
+    same = all(file.sha256 in (None, digest(Path(folder) / file.path)) for file in files)
+    return "there" if same else "another edition"
+
+
 def _remedy(name: str) -> str:
     return DATASETS[name].manual or f"fetch({name!r}, folder) downloads it"
 
 
+def _absent(name: str, folder: Path) -> list[str]:
+    return [file.path for file in DATASETS[name].files if not (folder / file.path).is_file()]
+
+
 def _require(name: str, folder: Path) -> None:
-    absent = [file.path for file in DATASETS[name].files if not (folder / file.path).is_file()]
-    if absent:
+    if absent := _absent(name, folder):
         expected, do = f"it for {name}", _remedy(name)
         _checks.fail(str(folder), f"no {', '.join(absent)}", expected, do, MissingData)
 

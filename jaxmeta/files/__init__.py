@@ -2,6 +2,7 @@
 
 from jaxmeta._files import Cache, write_whole
 from jaxmeta.files.alignment import Aligned, Coverage, align, predict_missing
+from jaxmeta.files.description import Description, describe
 from jaxmeta.files.merge import merge_files
 from jaxmeta.files.plan_files import load_plan, plan_header, save_plan
 from jaxmeta.files.vectors import (
@@ -17,10 +18,12 @@ __all__ = [
     "Aligned",
     "Cache",
     "Coverage",
+    "Description",
     "DuplicateWords",
     "Vectors",
     "align",
     "as_vectors",
+    "describe",
     "load_plan",
     "merge_files",
     "plan_header",

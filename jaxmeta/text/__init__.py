@@ -21,8 +21,8 @@ from jaxmeta.text.counting import (
     save_counts,
     symmetric_window,
 )
-from jaxmeta.text.signals import log_count, ppmi, shifted_pmi
-from jaxmeta.text.sources import Recipe, Source, build_sources
+from jaxmeta.text.signals import SIGNALS, log_count, ppmi, shifted_pmi
+from jaxmeta.text.sources import EQUALISED, Recipe, Source, build_sources
 from jaxmeta.text.synthetic import (
     LatentModel,
     expected_counts,
@@ -32,6 +32,8 @@ from jaxmeta.text.synthetic import (
 )
 
 __all__ = [
+    "EQUALISED",
+    "SIGNALS",
     "Corpus",
     "Counts",
     "LatentModel",

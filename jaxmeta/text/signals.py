@@ -5,6 +5,8 @@ a `csr_array`, on the host, in float64 until the end; negative ones raise. Symme
 exactly symmetric signal, in their dtype; integers give JAX's default. Cost: the number of entries.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import jax
@@ -19,7 +21,7 @@ from jaxmeta._checks import fail
 from jaxmeta._types import Scalar
 from jaxmeta.linalg import common_unit
 
-__all__ = ["log_count", "ppmi", "shifted_pmi"]
+__all__ = ["SIGNALS", "log_count", "ppmi", "shifted_pmi"]
 
 Counts: TypeAlias = Real[Array, "n m"] | scipy.sparse.sparray | scipy.sparse.spmatrix
 Signal: TypeAlias = Float[Array, "n m"] | scipy.sparse.csr_array
@@ -96,6 +98,14 @@ def ppmi(counts: Counts, *, shift: Scalar = 1.0) -> Signal:
     if scipy.sparse.issparse(signal):
         return _with_data(signal, np.maximum(signal.data, 0), signal.dtype)
     return jnp.maximum(signal, 0)
+
+
+SIGNALS: dict[str, Callable[..., Any]] = {
+    "GloVe": log_count,
+    "SGNS": partial(shifted_pmi, shift=3.0),
+    "LSA": ppmi,
+}
+"""The paper's signals, by the names of what they stand for."""
 
 
 def _floats(counts: Any) -> tuple[Any, np.dtype]:

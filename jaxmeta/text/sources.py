@@ -34,9 +34,10 @@ from jaxmeta.text.corpus import Corpus, Vocabulary, intersection_vocabulary, pat
 from jaxmeta.text.counting import contiguous_parts, random_blocks
 from jaxmeta.weightings import Observed
 
-__all__ = ["Recipe", "Source", "build_sources"]
+__all__ = ["EQUALISED", "Recipe", "Source", "build_sources"]
 
-EQUALISED = "equalised"  # the rule that estimates an ideal, beside those of RULES
+EQUALISED = "equalised"
+"""The rule that estimates an ideal, beside those of `RULES`."""
 SYMMETRIC = (EQUALISED, "rie", "ideal")  # rules that ask for eigenvalues with their signs
 MOST = 1024  # directions of an estimated ideal
 

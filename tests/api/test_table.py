@@ -24,8 +24,8 @@ MODULES = (
 TABLE = {name: row for module in MODULES for name, row in module.TABLE.items()}
 # These look at values, read files, draw or loop on the host, so they cannot be traced.
 HOST_MODULES = (
-    "jaxmeta.adapters", "jaxmeta.diagnosis", "jaxmeta.eigen", "jaxmeta.evaluate", "jaxmeta.files",
-    "jaxmeta.plot", "jaxmeta.progress", "jaxmeta.text",
+    "jaxmeta.adapters", "jaxmeta.cli", "jaxmeta.diagnosis", "jaxmeta.eigen", "jaxmeta.evaluate",
+    "jaxmeta.files", "jaxmeta.plot", "jaxmeta.progress", "jaxmeta.text",
 )  # fmt: skip
 HOST_ONLY = {
     "apply", "averaged_autoencoder", "best_reconstructed", "best_use", "concatenated_autoencoder",

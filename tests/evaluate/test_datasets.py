@@ -15,7 +15,14 @@ import pytest
 from hypothesis import given
 
 from jaxmeta.evaluate import readers
-from jaxmeta.evaluate.datasets import DATASETS, MissingData, OtherEdition, fetch, load
+from jaxmeta.evaluate.datasets import (
+    DATASETS,
+    MissingData,
+    OtherEdition,
+    fetch,
+    load,
+    status,
+)
 
 pytestmark = pytest.mark.one_leg  # no arrays of JAX here
 
@@ -301,6 +308,19 @@ def test_fetch_leaves_another_edition_alone(tmp_path):
     path.write_bytes(b"mine")
     fetch("RG-65", tmp_path / "data")
     assert path.read_bytes() == b"mine"
+
+
+@pytest.mark.usefixtures("served")
+def test_status(tmp_path):
+    """Files are told apart by what they hold."""
+    folder = tmp_path / "data"
+    assert status("RG-65", folder) == "missing"
+    fetch("RG-65", folder)
+    assert status("RG-65", folder) == "there"
+    (folder / "similarity" / "EN-RG-65.txt").write_text("gem jewel 1\n")
+    assert status("RG-65", folder) == "another edition"
+    with pytest.raises(ValueError, match="got 'nothing'"):
+        status("nothing", folder)
 
 
 def test_what_cannot_be_fetched(tmp_path):

@@ -13,6 +13,7 @@ from helpers import DTYPE, IN_64_BIT, assert_close, exactly
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jaxmeta import text
 from jaxmeta.text.signals import log_count, ppmi, shifted_pmi
 
 SIGNALS = {
@@ -361,3 +362,15 @@ def test_bad_calls(message, call, hooked):
         pytest.skip("jaxtyping checks the annotations, and objects before the library can")
     with pytest.raises((TypeError, ValueError), match=message):
         call()
+
+
+def test_signals_of_the_paper():
+    counts = jnp.asarray([[3, 1], [1, 0]])
+    expected = {
+        "GloVe": log_count(counts),
+        "SGNS": shifted_pmi(counts, shift=3.0),
+        "LSA": ppmi(counts),
+    }
+    assert text.SIGNALS.keys() == expected.keys()
+    for name, signal in text.SIGNALS.items():
+        np.testing.assert_array_equal(signal(counts), expected[name])

@@ -20,8 +20,9 @@ ROOT = HERE.parent
 sys.path[:0] = [str(HERE), str(ROOT)]
 os.environ["PYTHONPATH"] = os.pathsep.join((str(HERE), str(ROOT)))  # of the cells that are run
 
-import jaxmeta  # noqa: E402
 import names  # noqa: E402
+
+import jaxmeta  # noqa: E402
 
 project = "jaxmeta"
 author = "The jaxmeta authors"
@@ -32,8 +33,6 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 html_theme = "furo"
 html_title = "jaxmeta"
 html_show_sourcelink = False
-templates_path: list[str] = []
-exclude_patterns = ["_build"]
 nitpicky = True
 # Types in signatures: their own pages are those of other projects.
 nitpick_ignore_regex = [("py:(class|obj|data)", r".*")]
@@ -109,7 +108,9 @@ def _plain(text: str) -> str:
     return re.sub(r"(?<=\w)_(?=\W|$)", r"\\_", re.sub(r"(?<!^)(?<!\n)\*", r"\\*", text))
 
 
-def docstring(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+def docstring(
+    app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
     """Translate a docstring, but for its examples."""
     del app, what, name, value, options
     text = "\n".join(lines)
@@ -134,7 +135,8 @@ class LinkedNames(SphinxPostTransform):
         objects = self.env.get_domain("py").objects  # type: ignore[attr-defined]
         for literal in list(self.document.findall(nodes.literal)):
             text = literal.astext().removesuffix("()")
-            if not NAME.fullmatch(text) or isinstance(literal.parent, nodes.reference | pending_xref):
+            linked = isinstance(literal.parent, nodes.reference | pending_xref)
+            if linked or not NAME.fullmatch(text):
                 continue
             full = re.sub(r"^jm\.", "jaxmeta.", text)
             if full.startswith("jaxmeta."):

@@ -56,7 +56,8 @@ LOGGER = logging.getLogger(__name__)
 OUTSIDE = {"notes": "paper_notes.md", "changes": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 PIECES = re.compile(r"\$\$.+?\$\$|\$[^$]+\$|`[^`]+`|\*[^\s*][^*]*\*", re.DOTALL)
 MODULE = re.compile(r"```\{module\} (\S+)\n```")
-NAME = re.compile(r"(?:jm\.|jaxmeta\.)?[A-Za-z_][\w.]*")
+NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+RESULT = re.compile(r"\]\((?:\.\./)+results/(\w+)/(\w+)\.md\)")
 
 
 def brought_in(app: Sphinx, page: str, content: list[str]) -> None:
@@ -66,9 +67,12 @@ def brought_in(app: Sphinx, page: str, content: list[str]) -> None:
     if page in OUTSIDE:
         text = (ROOT / OUTSIDE[page]).read_text(encoding="utf-8")
         text = re.sub(r"\]\((?:docs/)?([\w/]+\.md)", lambda found: f"]({_inside(found[1])}", text)
+    if page == "results":
+        text += _results()
     up = "../" * page.count("/")
     for name, outside in OUTSIDE.items():
         text = text.replace(f"](../{up}{outside}", f"]({up}{name}.md")
+    text = RESULT.sub(rf"]({up}results.md#\1-\2)", text)
     content[0] = MODULE.sub(lambda found: _entries(found[1]), text)
 
 
@@ -77,6 +81,16 @@ def _entries(module: str) -> str:
     listed = [f".. automodule:: {module}\n   :no-members:"]
     listed += [f".. auto{kind}:: {full}" for kind, full in names.entries(module)]
     return "\n\n".join(["```{eval-rst}", *listed, "```"])
+
+
+def _results() -> str:
+    """The tables that pages lead to."""
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in sorted(HERE.rglob("*.md")))
+    text = ""
+    for name, file in sorted(set(RESULT.findall(pages))):
+        table = (ROOT / "results" / name / f"{file}.md").read_text(encoding="utf-8")
+        text += f"\n## {name} {file}\n\n" + re.sub(r"(?m)^#+ ", "### ", table)
+    return text
 
 
 def _inside(path: str) -> str:

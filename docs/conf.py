@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from latex2mathml.converter import convert
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -29,7 +30,10 @@ author = "The jaxmeta authors"
 copyright = "2026, the jaxmeta authors"
 release = version = jaxmeta.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
+html_math_renderer = "mathml"  # of browsers themselves: no script, and no network
+html_static_path = ["static"]
+html_css_files = ["pages.css"]
 html_theme = "furo"
 html_title = "jaxmeta"
 html_show_sourcelink = False
@@ -40,6 +44,7 @@ nitpick_ignore_regex = [("py:(class|obj|data)", r".*")]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = True
+nb_render_markdown_format = "myst"
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(ROOT / ".cache" / "docs" / "cells")
 nb_execution_timeout = 300
@@ -183,6 +188,14 @@ def _exists(full: str) -> bool:
     return True
 
 
+def formula(translator: Any, node: nodes.Element) -> None:
+    """A formula in a line, or by itself, as MathML."""
+    how = "block" if isinstance(node, nodes.math_block) else "inline"
+    text = re.sub(r"\\arg\b", r"\\operatorname{arg}", node.astext())  # which it does not know
+    translator.body.append(convert(text, display=how))
+    raise nodes.SkipNode
+
+
 def complete(app: Sphinx, env: BuildEnvironment) -> None:
     """Every public name has an entry."""
     del app
@@ -193,6 +206,7 @@ def complete(app: Sphinx, env: BuildEnvironment) -> None:
 
 def setup(app: Sphinx) -> None:
     """Connect these to Sphinx."""
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.connect("source-read", brought_in)
     app.connect("autodoc-process-docstring", docstring, priority=400)
     app.connect("env-check-consistency", complete)

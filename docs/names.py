@@ -10,6 +10,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -84,3 +85,10 @@ def equations() -> dict[int, list[str]]:
         for number in map(int, re.findall(r"\d+", said[1]) if said else ()):
             found.setdefault(number, []).append(full)
     return dict(sorted(found.items()))
+
+
+def verdicts() -> list[list[str]]:
+    """The cells of the stored table of verdicts, line by line."""
+    table = Path(__file__).parent.parent / "results" / "verdicts" / "table.md"
+    lines = table.read_text(encoding="utf-8").splitlines()[2:]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]

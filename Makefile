@@ -19,7 +19,7 @@ demo: $(READY)
 
 # Cells are run once, and again when they change; a warning is an error.
 docs: $(READY)
-	$(PYTHON) -m sphinx -b html -W --keep-going -n -q -d .cache/docs/doctrees docs .cache/docs/html
+	XLA_FLAGS="$(KNOWN)" $(PYTHON) -m sphinx -b html -W --keep-going -n -q -d .cache/docs/doctrees docs .cache/docs/html
 	@echo "see .cache/docs/html/index.html"
 
 # The inner loop: lint, types, and what is quick of the leg that users run.

@@ -62,6 +62,13 @@ OUTSIDE = {"notes": "paper_notes.md", "changes": "CHANGELOG.md", "contributing":
 PIECES = re.compile(r"\$\$.+?\$\$|\$[^$]+\$|`[^`]+`|\*[^\s*][^*]*\*", re.DOTALL)
 MODULE = re.compile(r"```\{module\} (\S+)\n```")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
+# What the converter to MathML knows by another name, or in one size.
+SPELT = {
+    r"\arg": r"\operatorname{arg}",
+    r"\big\|": r"\Vert ",
+    r"\Big\|": r"\Vert ",
+    "{aligned}": "{align*}",
+}
 RESULT = re.compile(r"\]\((?:\.\./)+results/(\w+)/(\w+)\.md\)")
 
 
@@ -152,6 +159,9 @@ class LinkedNames(SphinxPostTransform):
         homes = names.homes()
         short = {full.rpartition(".")[2]: home for full, home in homes.items()}
         objects = self.env.get_domain("py").objects  # type: ignore[attr-defined]
+        for text in list(self.document.findall(nodes.Text)):
+            if "jaxlib._jax.Array" in text:
+                text.parent.replace(text, nodes.Text(text.replace("jaxlib._jax.Array", "Array")))
         for literal in list(self.document.findall(nodes.literal)):
             text = literal.astext().removesuffix("()")
             linked = isinstance(literal.parent, nodes.reference | pending_xref)
@@ -191,7 +201,9 @@ def _exists(full: str) -> bool:
 def formula(translator: Any, node: nodes.Element) -> None:
     """A formula in a line, or by itself, as MathML."""
     how = "block" if isinstance(node, nodes.math_block) else "inline"
-    text = re.sub(r"\\arg\b", r"\\operatorname{arg}", node.astext())  # which it does not know
+    text = node.astext()
+    for name, known in SPELT.items():
+        text = text.replace(name, known)
     translator.body.append(convert(text, display=how))
     raise nodes.SkipNode
 

@@ -113,5 +113,13 @@ def test_cells_say_what_they_are_run_by():
         assert bool(cells) == page.read_text().startswith("---\nfile_format: mystnb\n"), page
 
 
+@pytest.mark.parametrize("path", READ, ids=page_of)
+def test_names_of_the_library_are_there(path):
+    for name in re.findall(r"`jm\.([\w.]*\w)`", path.read_text()):
+        found = jaxmeta
+        for part in name.split("."):
+            found = getattr(found, part)
+
+
 def test_one_version():
     assert f"\nversion: {jaxmeta.__version__}\n" in (ROOT / "CITATION.cff").read_text()

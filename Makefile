@@ -55,8 +55,8 @@ quick: $(READY)
 
 # In 64 bit, with every array annotation checked at run time; doctests of README and modules too.
 test64: $(READY)
-	JAX_ENABLE_X64=1 XLA_FLAGS="$(KNOWN)" $(PYTEST) --doctest-modules --doctest-glob=README.md --doctest-glob=docs/*.md \
-	    --jaxtyping-packages=jaxmeta,beartype.beartype
+	JAX_ENABLE_X64=1 XLA_FLAGS="$(KNOWN)" $(PYTEST) --doctest-modules --doctest-glob=README.md \
+	    --doctest-glob="docs/*.md" --jaxtyping-packages=jaxmeta,beartype.beartype
 
 # In 32 bit, JAX's default, without those checks: what a user runs. What does not depend on the
 # dtype runs here alone.

@@ -17,7 +17,7 @@ $(READY): pyproject.toml
 demo: $(READY)
 	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(KNOWN)" $(PYTHON) -m experiments.demo
 
-# Cells are run once, and again when they change; a warning is an error.
+# Cells are run once, and again when they or the code change; a warning is an error.
 docs: $(READY)
 	XLA_FLAGS="$(KNOWN)" $(PYTHON) -m sphinx -b html -W --keep-going -n -q -d .cache/docs/doctrees docs .cache/docs/html
 	@echo "see .cache/docs/html/index.html"

@@ -6,6 +6,7 @@ missing.
 
 import ast
 import functools
+import hashlib
 import importlib
 import inspect
 import pkgutil
@@ -16,7 +17,17 @@ from typing import Any
 
 import jaxmeta
 
+ROOT = Path(__file__).parent.parent
 EQUATIONS = re.compile(r"\(Eqs?\. ([\d, andto]*\d)")
+
+
+def digest() -> str:
+    """Of all code that cells may run: what was run of other code does not count."""
+    found = hashlib.sha256()
+    for folder in ("docs", "jaxmeta", "theory"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
 
 
 def modules() -> list[str]:
@@ -89,6 +100,6 @@ def equations() -> dict[int, list[str]]:
 
 def verdicts() -> list[list[str]]:
     """The cells of the stored table of verdicts, line by line."""
-    table = Path(__file__).parent.parent / "results" / "verdicts" / "table.md"
+    table = ROOT / "results" / "verdicts" / "table.md"
     lines = table.read_text(encoding="utf-8").splitlines()[2:]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]

@@ -144,8 +144,16 @@ def docstring(
         text = ""
     text = re.sub(r"(?m)^(\w+)\n-{3,}$", r"*\1*\n", text)
     paragraphs = re.split(r"\n{2,}", text)
-    new = [x if x.lstrip().startswith(">>>") else as_rest(x) for x in paragraphs]
-    lines[:] = "\n\n".join(new).split("\n")
+    lines[:] = "\n\n".join(map(_paragraph, paragraphs)).split("\n")
+
+
+def _paragraph(text: str) -> str:
+    """Prose is translated; examples and what is indented are left as they are."""
+    if text.lstrip().startswith(">>>"):
+        return text
+    if all(line.startswith("    ") for line in text.split("\n")):
+        return f"::\n\n{text}"
+    return as_rest(text)
 
 
 class LinkedNames(SphinxPostTransform):

@@ -4,18 +4,23 @@ PYTHON := $(VENV)/bin/python
 READY  := $(VENV)/ready
 PYTEST := $(PYTHON) -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo check quick test lint types test64 test32 attack clean
+.PHONY: demo docs check quick test lint types test64 test32 attack clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml
 	python3 -m venv $(VENV)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --upgrade pip
-	$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable ".[all,test,dev]"
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable ".[all,test,dev,docs]"
 	touch $@
 
 # Verdicts, sources, weights and a plan on one page, from generated data: results/demo/index.html.
 demo: $(READY)
 	OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(KNOWN)" $(PYTHON) -m experiments.demo
+
+# Cells are run once, and again when they or the code change; a warning is an error.
+docs: $(READY)
+	XLA_FLAGS="$(KNOWN)" $(PYTHON) -m sphinx -b html -W --keep-going -n -q -d .cache/docs/doctrees docs .cache/docs/html
+	@echo "see .cache/docs/html/index.html"
 
 # The inner loop: lint, types, and what is quick of the leg that users run.
 check: lint
@@ -35,10 +40,10 @@ types: $(READY)
 
 # Most of the time is compilation, so what is compiled is kept on disk. And two processes with two
 # BLAS threads each would wait for one another on two cores.
-quick test64 test32 attack: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/jax
-quick test64 test32 attack: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS = 0
-quick test64 test32 attack: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES = -1
-quick test64 test32 attack: export OPENBLAS_NUM_THREADS = 1
+quick test64 test32 attack docs: export JAX_COMPILATION_CACHE_DIR = $(CURDIR)/.cache/jax
+quick test64 test32 attack docs: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS = 0
+quick test64 test32 attack docs: export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES = -1
+quick test64 test32 attack docs: export OPENBLAS_NUM_THREADS = 1
 
 # XLA's older way of writing loops compiles in half the time, and so does a program in one piece.
 # A flag that it does not know ends the process, so they are tried first.
@@ -50,8 +55,8 @@ quick: $(READY)
 
 # In 64 bit, with every array annotation checked at run time; doctests of README and modules too.
 test64: $(READY)
-	JAX_ENABLE_X64=1 XLA_FLAGS="$(KNOWN)" $(PYTEST) --doctest-modules --doctest-glob=README.md --doctest-glob=guide.md \
-	    --jaxtyping-packages=jaxmeta,beartype.beartype
+	JAX_ENABLE_X64=1 XLA_FLAGS="$(KNOWN)" $(PYTEST) --doctest-modules --doctest-glob=README.md \
+	    --doctest-glob="docs/*.md" --jaxtyping-packages=jaxmeta,beartype.beartype
 
 # In 32 bit, JAX's default, without those checks: what a user runs. What does not depend on the
 # dtype runs here alone.

@@ -12,7 +12,8 @@ from typing import Any
 
 from experiments import _record
 
-NOTES, GUIDE, README = "paper_notes.md", "docs/guide.md", "README.md"
+NOTES, README = "paper_notes.md", "README.md"
+TEXT, FILES = "docs/text.md", "docs/files.md"
 RESULTS = _record.ROOT / "results"
 SENTENCES: list[tuple[tuple[str, ...], str, Callable[[], str]]] = []
 
@@ -162,7 +163,7 @@ def _source(name: str, page: str) -> dict[str, Any]:
     return one(rows(f"{page}/rows"), source=name)
 
 
-@from_("results/corpus_to_sources/provenance.json", NOTES, GUIDE)
+@from_("results/corpus_to_sources/provenance.json", NOTES, TEXT)
 def _() -> str:
     return f"{stored('corpus_to_sources/provenance')['seconds']:.0f} s"
 
@@ -229,7 +230,7 @@ def _() -> str:
     return f"{two}; on all three: {three}"
 
 
-@from_("results/pretrained/table.md", GUIDE)
+@from_("results/pretrained/table.md", FILES)
 def _() -> str:
     files = cells("pretrained/table")[0][1:]
     singles = [line("pretrained/table", x) for x in ("GoogleNews", "GloVe", "MiniLM")]
@@ -286,7 +287,7 @@ def _() -> str:
     )
 
 
-@from_("results/unseen_pairs/rows.csv", GUIDE)
+@from_("results/unseen_pairs/rows.csv", FILES)
 def _() -> str:
     others = [r for r in rows("unseen_pairs/rows") if r["method"] == "unit rows"]
     level = sum(r["over_best"] >= 0 for r in others if r["half"] != "degenerate")

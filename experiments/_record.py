@@ -25,6 +25,16 @@ from matplotlib.figure import Figure
 from jaxmeta.files import write_whole
 
 ROOT = Path(__file__).resolve().parent.parent
+# What readers see; docs/tried.md is made of results by tests/attack, as a whole.
+PAGES = (
+    "README.md",
+    "paper_notes.md",
+    *sorted(
+        page.relative_to(ROOT).as_posix()
+        for page in (ROOT / "docs").rglob("*.md")
+        if page.name != "tried.md"
+    ),
+)
 GENERATED = "generated data in small sizes: its numbers say nothing about real text and files"
 
 # Okabe and Ito's palette: distinct to colour-blind readers too.

@@ -1,6 +1,6 @@
 """Put tables of results/ into the pages that quote them: no figure there is typed by hand.
 
-    python -m experiments.notes             bring paper_notes.md and docs/guide.md up to date
+    python -m experiments.notes             bring paper_notes.md and docs/ up to date
     python -m experiments.notes --check     say what is not, and exit with 1
 
 A page has `<!-- results/table1/comparison.md -->` where a table belongs, and `<!-- end -->` after
@@ -15,7 +15,6 @@ from pathlib import Path
 
 from experiments import _record
 
-PAGES = ("paper_notes.md", "docs/guide.md")
 PLACE = re.compile(r"<!-- (results/\S+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = _record.ROOT) -> N
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing")
     asked = parser.parse_args(arguments)
-    old = [name for name in PAGES if (root / name).exists()]
+    old = [name for name in _record.PAGES if (root / name).exists()]
     stale = []
     for name in old:
         page = (root / name).read_text(encoding="utf-8")

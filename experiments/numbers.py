@@ -22,12 +22,11 @@ from typing import NamedTuple
 
 from experiments import _given, _quoted, _record
 
-PAGES = ("README.md", "paper_notes.md", "docs/guide.md")
 NUMBER = re.compile(r"(?<![\w.,])(?:\d[\d,]*\d|\d)?(?:\.\d+)?(?<=\d)(?![\w,.]*\w)|[¼½¾⅛⅜⅝⅞]")
 # What is no prose: tables that are put in, code, names, formulas, links, comments.
 SKIPPED = re.compile(
     r"<!-- (?P<put>results/\S+) -->.*?<!-- end -->"
-    r"|```.*?```|`[^`\n]+`|\$[^$]+\$|\]\([^)]*\)|<!--.*?-->",
+    r"|```.*?```|`[^`\n]+`|\$\$.+?\$\$|\$[^$]+\$|\]\([^)]*\)|<!--.*?-->",
     re.DOTALL,
 )
 
@@ -98,7 +97,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = _record.ROOT) -> N
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="print what comes from nowhere")
     asked, wrong = parser.parse_args(arguments), 0
-    texts = {page: (root / page).read_text(encoding="utf-8") for page in PAGES}
+    texts = {page: (root / page).read_text(encoding="utf-8") for page in _record.PAGES}
     for phrase in idle(list(texts.values())):
         wrong += 1
         print(f"_given.py: on no page: {phrase}")

@@ -114,7 +114,7 @@ def bound_terms(
     alpha: Scalar,
     source_alphas: Numbers | None = None,
 ) -> BoundTerms:
-    r"""The terms of the corrected Theorem 1 for any number of sources.
+    r"""The terms of the corrected Theorem 1 (Eq. 7) for any number of sources.
 
     `weights` are as in `concatenate`. `alpha` is the exponent of the ideal, and of every source
     unless `source_alphas` has one for each. A shorter ideal is padded with zeros, and should

@@ -8,6 +8,7 @@ from typing import TextIO, TypeAlias
 __all__ = ["Progress", "ProgressBar", "silent"]
 
 Progress: TypeAlias = Callable[[str, float], None]
+"""A function of the name of a stage and of the fraction of it that is done."""
 
 
 def silent(stage: str, fraction: float) -> None:

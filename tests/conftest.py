@@ -34,10 +34,10 @@ MOST_MAPS = 50_000  # a process may map 65,530 pieces of memory on Linux
 
 # Files that take long begin first, so that no worker waits for one in the end.
 LONGEST = (
-    "guide.md", "test_tables.py", "test_plans.py", "test_theory.py", "test_promises_spectra.py",
-    "test_promises_weights.py", "test_promises_rooms.py", "test_promises_noise.py",
-    "test_promises_plans.py", "test_quadratic.py", "test_experiments.py", "test_similarity.py",
-    "test_similarity_by_chance.py",
+    "signals.md", "quickstart.md", "test_tables.py", "test_plans.py", "test_theory.py",
+    "test_promises_spectra.py", "test_promises_weights.py", "test_promises_rooms.py",
+    "test_promises_noise.py", "test_promises_plans.py", "test_quadratic.py",
+    "test_experiments.py", "test_similarity.py", "test_similarity_by_chance.py",
 )  # fmt: skip
 
 

@@ -21,8 +21,8 @@ def check(root):
 @pytest.fixture
 def pages(tmp_path):
     """A copy of the pages, and a way to change a word of the notes."""
-    for page in numbers.PAGES:
-        (tmp_path / page).parent.mkdir(exist_ok=True)
+    for page in _record.PAGES:
+        (tmp_path / page).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(_record.ROOT / page, tmp_path / page)
     notes = tmp_path / "paper_notes.md"
 

@@ -34,6 +34,7 @@ __all__ = [
 
 LEVEL = 0.95
 MORE_WORDS = "use vectors with more of its words, or a larger vocabulary"
+"""What to do where vectors have too few words of a data set: the end of such errors."""
 CHUNK = 1 << 18  # items times draws at a time: what is made of them stays in the cache
 
 _Counts: TypeAlias = Float[np.ndarray, "n draws"]

@@ -44,7 +44,8 @@ PLACES = 1 << 20  # given at a time, about
 # Names of encodings in which any byte of white space is white space.
 CAN_BE_CUT = re.compile(r"utf-8|ascii|(iso8859-|cp125)\d+")
 
-NO_WORD = "\0"  # a place without a word: it cannot be in text, where a NUL is an error
+NO_WORD = "\0"
+"""A place without a word: it cannot be in text, where a NUL is an error."""
 
 
 def whitespace(text: str) -> list[str]:

@@ -21,6 +21,7 @@ __all__ = [
 ]
 
 Labels = Callable[[np.ndarray], np.ndarray]
+"""From positions of tokens to the labels of their parts."""
 
 
 @dataclasses.dataclass(frozen=True)

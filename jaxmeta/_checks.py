@@ -19,33 +19,11 @@ import jax.numpy as jnp
 import numpy as np
 
 __all__ = [
-    "array",
-    "checked",
-    "count",
-    "descending",
-    "embeddings",
-    "fail",
-    "integer",
-    "is_sparse",
-    "matrices",
-    "named",
-    "native",
-    "noisy",
-    "noisy_descending",
-    "not_negative",
-    "numbers_per_source",
-    "offsets",
-    "one_of",
-    "package",
-    "positive",
-    "present",
-    "same_rows",
-    "scalar",
-    "sizes",
-    "sources",
-    "strengths",
-    "weights",
-]
+    "array", "checked", "count", "descending", "embeddings", "fail", "integer", "is_sparse",
+    "matrices", "named", "native", "noisy", "noisy_descending", "not_negative",
+    "numbers_per_source", "offsets", "one_of", "package", "positive", "present", "same_rows",
+    "scalar", "sizes", "sources", "strengths", "weights",
+]  # fmt: skip
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

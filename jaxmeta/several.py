@@ -292,7 +292,8 @@ def best_use(
         rotation = average - (2 * jnp.mean(shares, where=kept) - 1) * gain + cost
         rotation = jnp.where(alpha == 0.5, rotation, jnp.inf)
     squares = jnp.stack([average, rotation, *(total + inside.energy + changes)])
-    return Uses(*safe_sqrt(squares), shares, kept, jnp.argmin(singles))
+    average, rotation, stack, aligned, single = safe_sqrt(squares)
+    return Uses(average, rotation, stack, aligned, single, shares, kept, jnp.argmin(singles))
 
 
 class _Inside(NamedTuple):

@@ -47,6 +47,8 @@ ABOUT = {
 }
 SIGMAS = {"halves": "two halves", "nested": "nested parts"}
 NEXT = """\
+jaxmeta combine glove.txt news.bin -o meta.npz --k auto --report meta.html
+jaxmeta --help                            # apply, inspect, compare, train, evaluate and more
 python -m theory                          # all statements, 2,000 instances each
 python -m experiments.known_ideal         # nearer to the ideal as the corpus grows
 python -m experiments.corpus_to_sources   # your corpora, below the folder in JAXMETA_DATA
@@ -362,11 +364,11 @@ def _next() -> str:
             '<section id="next">',
             element("h2", "What to run next"),
             _page.code(NEXT),
-            element("p", "Files of your own, of any words and sizes, become one:"),
+            element("p", "In a script, files of any words and sizes become one:"),
             _page.code(OWN),
             element(
                 "p",
-                "`docs/guide.md` goes on from here, by example. `paper_notes.md` has every "
+                "`docs/` goes on from here, by example. `paper_notes.md` has every "
                 "statement, what came of it and where it is.",
             ),
             "</section>",

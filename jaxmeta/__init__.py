@@ -70,6 +70,7 @@ _ROOMS = {
     "evaluate": (),
     "files": ("Vectors", "align", "merge_files", "read_vectors", "write_vectors"),
     "methods": ("METHODS", "Settings", "apply", "fit", "meta_embedding"),
+    "mesh": (),
     "nested": (),
     "optimise": ("gradient_weights",),
     "plans": (),

@@ -199,7 +199,8 @@ def _compiled(over: OverRows, spread: tuple[bool, ...], arguments: Any) -> Any:
 
     def filled(x, other):
         longer = [a != b for a, b in zip(x.shape, other.shape, strict=True)]
-        x = jnp.pad(x, [(0, fill if each else 0) for each in longer])
+        if any(longer):
+            x = jnp.pad(x, [(0, fill if each else 0) for each in longer])
         spec = PartitionSpec(*(ROWS if each else None for each in longer))
         return x if mesh is None else jax.lax.with_sharding_constraint(x, spec)
 

@@ -79,7 +79,7 @@ TABLE = {
     "cka": Row(cka, "ef"),
     "unbiased_cka": Row(unbiased_cka, "ef"),
     "procrustes_distance": Row(procrustes_distance, "ef"),
-    "rotated_average": Row(lambda e, f: jm.combine.rotated_average((e, f))[:2], "ef"),
+    "rotated_average": Row(lambda e, f: jm.combine.rotated_average((e[:, :3], f))[:2], "ef"),
 }
 ON_FEW = ("fit and apply: default", "svd_reduce", "pip_loss")
 GATHERS = Row(lambda e: jnp.linalg.qr(e, mode="r"), "e", slopes=False)
@@ -96,18 +96,19 @@ def arguments(n=N):
     def spectrum(*values):
         return jm.Spectrum(frame(len(values)).astype(dtype), np.asarray(values, dtype))
 
-    e, f, g = (
-        (frame(len(x)) * x + shift).astype(dtype)
-        for x, shift in (((9.0, 7.0, 4.0, 2.0), 0.01), ((8.0, 5.5, 3.0), 0.02), ((9.0,) * 5, 0))
-    )
+    e = frame(4) * [9.0, 7.0, 4.0, 2.0] + 0.01
+    f = e[:, :3] * [0.8, -0.7, 0.6] + 2 * frame(3) - 0.02
+    e, f, g = (x.astype(dtype) for x in (e, f, 9 * frame(5)))
     spectra = spectrum(6.0, 5.0, 4.0, 3.0, 2.0), spectrum(5.0, 3.0), spectrum(4.0, 2.0, 1.0)
     given = e, f, g, rng.uniform(size=(n, 2)) < 0.8, *spectra
     return dict(zip("efgpstu", given, strict=True))
 
 
-def spread(tree):
-    """All that has a row for each word, over all devices."""
-    return jax.tree.map(lambda x: mesh.shard_rows(x) if x.ndim == 2 else jnp.asarray(x), tree)
+def spread(tree, devices):
+    """All that has a row for each word, over devices."""
+    return jax.tree.map(
+        lambda x: mesh.shard_rows(x, devices) if x.ndim == 2 else jnp.asarray(x), tree
+    )
 
 
 def floats(tree):
@@ -167,28 +168,34 @@ def _apart(x, y):
     return float(np.nan_to_num(found / np.finfo(x.dtype).eps, nan=np.inf))
 
 
-def compared(row, given, n=N):
-    """How far apart results are, and what goes between devices."""
+def compared(row, given, n=N, number=None):
+    """How far apart results are, and what goes between devices, all or the first few."""
     call, chosen = with_slopes(row), [given[name] for name in row.arguments]
     everywhere = mesh.over_rows(call, n=n)
-    placed = spread(chosen)
+    placed = spread(chosen, mesh.row_mesh(jax.devices()[:number]))
     many = everywhere(*placed)
     text = everywhere.lower(*placed).compile().as_text()
     one = jax.jit(call)(*jax.tree.map(jnp.asarray, chosen))
     return {"difference": difference(one, many), "moved": max(moved(text), default=0)}
 
 
-def table():
-    """All rows, and one that gathers."""
+def table(*names):
+    """All rows, or those named, and one that gathers."""
     given = arguments()
-    found = {name: compared(row, given) for name, row in TABLE.items()}
+    found = {name: compared(TABLE[name], given) for name in names or TABLE}
     return found | {"gathers": compared(GATHERS, given)}
 
 
 def few():
-    """Some rows without derivatives."""
+    """Some rows without derivatives, on some of the devices."""
     given = arguments()
-    return {name: compared(TABLE[name]._replace(slopes=False), given) for name in ON_FEW}
+    return {
+        number: {
+            name: compared(TABLE[name]._replace(slopes=False), given, number=number)
+            for name in ON_FEW
+        }
+        for number in (1, 2, 4)
+    }
 
 
 def padding():

@@ -1,9 +1,10 @@
 """Rows spread over many devices, of one machine or of all machines of a cluster.
 
-`shard_rows` gives every device a part of the rows, which the host that has the device reads. The
-functions of the library take what it returns, and give what they give on one device, up to
-rounding; no array with a number for every row goes from device to device. Programs that are
-compiled by the caller learn of the devices from `over_rows`, or from `jax.set_mesh(row_mesh())`.
+`shard_rows` gives every device a part of the rows, which the host that has the device reads. What
+sums or maps rows takes what it returns: moments, plans, losses, bounds, weights, alignments, axes,
+similarity and analogies. All give what they give on one device, up to rounding, and no array with a
+number for every row goes from device to device. Programs that are compiled by the caller learn of
+the devices from `over_rows`, or from `jax.set_mesh(row_mesh())`.
 
 All devices have equally many rows, so the last are filled up with zeros. These add nothing to
 sums and products, but count as rows: `over_rows` takes them away again, in the program.

@@ -64,7 +64,7 @@ def shard_rows(rows: Any, mesh: Mesh | None = None) -> Shaped[Array, "N ..."]:
         got = f"shape {rows.shape}" if hasattr(rows, "shape") else f"a {type(rows).__name__}"
         _checks.fail("rows", got, "an array with rows", "pass one array, or one file, at a time")
     mesh = row_mesh(None if mesh is None else list(mesh.devices.flat))
-    n, dtype = rows.shape[0], jax.dtypes.canonicalize_dtype(rows.dtype)
+    n, dtype = rows.shape[0], jax.dtypes.canonicalize_dtype(rows.dtype.newbyteorder("="))
     shape = (n + -n % mesh.size, *rows.shape[1:])
 
     def own(index: Any) -> np.ndarray:

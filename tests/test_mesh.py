@@ -146,7 +146,8 @@ def test_rows_of_files_and_of_arrays(tmp_path, rng):
     rows = rng.normal(size=(5, 3))
     np.save(tmp_path / "rows.npy", rows)
     expected = jnp.asarray(rows, DTYPE)
-    for given in (rows, tmp_path / "rows.npy", str(tmp_path / "rows.npy"), expected):
+    swapped = rows.astype(rows.dtype.newbyteorder("S"))
+    for given in (rows, swapped, tmp_path / "rows.npy", str(tmp_path / "rows.npy"), expected):
         found = mesh.shard_rows(given)
         np.testing.assert_array_equal(found, expected)
         assert found.sharding.spec == jax.sharding.PartitionSpec("rows")

@@ -55,8 +55,8 @@ def shard_rows(rows: Any, mesh: Mesh | None = None) -> Shaped[Array, "N ..."]:
 
     >>> import numpy as np
     >>> sharded = shard_rows(np.ones((5, 2)), row_mesh(jax.devices()[:1]))
-    >>> print(sharded.shape, sharded.sharding.spec)
-    (5, 2) PartitionSpec('rows',)
+    >>> print(sharded.shape, sharded.sharding.mesh.axis_names)
+    (5, 2) ('rows',)
     """
     if isinstance(rows, str | Path):
         rows = np.load(rows, mmap_mode="r")

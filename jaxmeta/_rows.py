@@ -47,7 +47,10 @@ def as_of(arrays: Sequence[Any]) -> AbstractContextManager[Any]:
     mesh = mesh_of(*arrays)
     if not isinstance(mesh, Mesh):
         return nullcontext()
-    return jax.sharding.use_abstract_mesh(mesh.abstract_mesh)
+    try:
+        return jax.set_mesh(mesh)
+    except ValueError:  # within a trace, of constants alone
+        return nullcontext()
 
 
 def with_mesh_of_first(function: Function) -> Function:

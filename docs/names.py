@@ -31,9 +31,14 @@ def digest() -> str:
 
 
 def modules() -> list[str]:
-    """All modules but those whose names begin with an underscore."""
-    found = pkgutil.walk_packages(jaxmeta.__path__, "jaxmeta.")
-    return ["jaxmeta", *(m.name for m in found if not m.name.rpartition(".")[2].startswith("_"))]
+    """All modules but those whose names begin with an underscore.
+
+    The command has a page and its own help; the checks that a wheel carries have theirs.
+    """
+    found = (module.name for module in pkgutil.walk_packages(jaxmeta.__path__, "jaxmeta."))
+    others = ("jaxmeta.cli", "jaxmeta.theory")
+    public = (x for x in found if not x.rpartition(".")[2].startswith("_"))
+    return ["jaxmeta", *(x for x in public if not x.startswith(others))]
 
 
 def defined(module: ModuleType) -> list[str]:

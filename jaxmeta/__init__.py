@@ -77,6 +77,7 @@ _ROOMS = {
     "files": ("Vectors", "align", "merge_files", "read_vectors", "write_vectors"),
     "linalg": (),
     "methods": ("METHODS", "Settings", "apply", "fit", "meta_embedding"),
+    "mesh": (),
     "nested": (),
     "noise": ("debias", "noise_std", "usvt"),
     "optimise": ("gradient_weights",),

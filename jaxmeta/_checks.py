@@ -18,6 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxmeta._rows import as_of
+
 __all__ = [
     "array", "checked", "count", "descending", "embeddings", "fail", "integer", "is_sparse",
     "matrices", "named", "native", "noisy", "noisy_descending", "not_negative",
@@ -64,7 +66,8 @@ def checked(
             if discrete and any(map(_has_nan, given)):
                 name, _ = _first(_has_nan, function, arguments, settings)
                 fail(name, "NaN", "numbers, for a result that is an integer", "drop or repair it")
-            return compiled(*arguments, **settings)
+            with as_of(given):
+                return compiled(*arguments, **settings)
 
         return call  # type: ignore[return-value]
 
@@ -377,5 +380,4 @@ def weights(name: str, values: Any, sizes: Sequence[int]) -> tuple[Any, ...]:
 
 def _vector(values: Sequence[Any]) -> Any:
     """Numbers as an array, of float64 where they are known."""
-    traced = any(isinstance(value, jax.core.Tracer) for value in values)
-    return jnp.asarray(values) if traced else np.asarray(values)
+    return (jnp if any(isinstance(c, jax.core.Tracer) for c in values) else np).asarray(values)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+from jaxmeta import _rows
 from jaxmeta.linalg import eigh, leading_bits, matmul, power_of_two
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "congruence",
     "multiply",
     "product",
+    "product_of_rows",
     "ratio",
     "transposed",
     "twofold",
@@ -96,6 +98,17 @@ def ratio(a: Twofold, b: Twofold) -> Twofold:
     back = multiply(twofold(high), divisor)
     left = add(a, Twofold(-back.high, -back.low)).value
     return _sum(high, jnp.where(zero, 0, left / divisor.value))
+
+
+@jax.jit
+def product_of_rows(a: Float[Array, "n k"], b: Float[Array, "n m"]) -> Twofold:
+    r"""The `product` of what may be on several devices: each sums up its own rows."""
+    parts = None if a.dtype == jnp.float64 else _rows.apart(product, a, b)
+    if parts is None:
+        return product(a, b)
+    first = jax.tree.map(lambda x: x[0], parts)
+    others = jax.tree.map(lambda x: x[1:], parts)
+    return lax.scan(lambda total, part: (add(total, part), None), first, others)[0]
 
 
 @jax.jit

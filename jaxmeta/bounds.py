@@ -102,7 +102,7 @@ def lemma1(x: Float[Array, "n k"], y: Float[Array, "n k"]) -> Lemma1:
     if x.shape != y.shape:
         do = "see principal_sines for subspaces of different dimensions"
         _checks.fail("x and y", f"shapes {x.shape} and {y.shape}", "the same", do)
-    return Lemma1(pip_loss(x, y), jnp.sqrt(2.0).astype(x.dtype) * norm(principal_sines(x, y)))
+    return Lemma1(pip_loss(x, y), 2**0.5 * norm(principal_sines(x, y)))
 
 
 @_checks.checked()

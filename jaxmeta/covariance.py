@@ -17,7 +17,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from jaxmeta import _checks
-from jaxmeta._twofold import Twofold, add, multiply, product, ratio, transposed, twofold
+from jaxmeta._twofold import Twofold, add, multiply, product_of_rows, ratio, transposed, twofold
 from jaxmeta._types import Present, Sources
 from jaxmeta.linalg import unit
 
@@ -161,13 +161,13 @@ def _moments(sources, present, parts, pairs) -> Moments:
         if pairs:  # one product of all: there is a program to compile for each
             whole, cuts = jnp.concatenate(extended, axis=1), [0, *(x.shape[1] for x in extended)]
             spans = [slice(*ends) for ends in itertools.pairwise(np.cumsum(cuts).tolist())]
-            sums = product(whole, whole)
+            sums = product_of_rows(whole, whole)
             found = {
                 (i, j): jax.tree.map(lambda x, a=spans[i], b=spans[j]: x[a, b], sums)
                 for i, j in pairs_of(len(spans), True)
             }
         else:
-            found = {(j, j): product(x, x) for j, x in enumerate(extended)}
+            found = {(j, j): product_of_rows(x, x) for j, x in enumerate(extended)}
         return {(i, j): Pair((shifts[i], shifts[j]), sums) for (i, j), sums in found.items()}
 
     raw = of(sources) if "raw" in parts else {}

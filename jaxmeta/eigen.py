@@ -17,9 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.tree_util import Partial
 from jaxtyping import Array, Float, Key
 
-from jaxmeta import _checks
+from jaxmeta import _checks, _rows
 from jaxmeta.linalg import column_norms, eigh, matmul, outside
 from jaxmeta.progress import Progress, silent
 
@@ -93,20 +94,29 @@ class Eigenpairs(NamedTuple):
 
 
 def multiply_by(matrix: Any) -> Multiply:
-    """Multiplication by a dense array or a SciPy sparse matrix, on the device."""
+    """Multiplication by a dense array or a SciPy sparse matrix, on the device.
+
+    Rows of a dense one may be on several devices: see `jaxmeta.mesh`.
+    """
     if _checks.is_sparse(matrix):
         # Few need this import, and it takes half as long as that of JAX.
         from jax.experimental.sparse import BCSR
 
-        return partial(_sparse_product, BCSR.from_scipy_sparse(matrix))
-    return partial(_dense_product, jnp.asarray(matrix))
+        return Partial(_sparse_product, BCSR.from_scipy_sparse(matrix))
+    return Partial(_dense_product, jnp.asarray(matrix))
 
 
-_dense_product = jax.jit(matmul)
+@jax.jit
+def _dense_product(matrix: Array, x: Array) -> Array:
+    # Rows may be filled up, to as many on every device.
+    return matmul(matrix, x)[: x.shape[0]]
+
+
 _sparse_product = jax.jit(operator.matmul)
 _outside = jax.jit(outside)
 
 
+@_rows.with_mesh_of_first
 def leading_eigenpairs(
     multiply: Multiply,
     *,
@@ -201,6 +211,7 @@ def iterates(n: int, rank: int, dense: int | None = None) -> bool:
     return n > (DENSE if dense is None else dense) and rank <= n // 8
 
 
+@_rows.with_mesh_of_first
 def eigenvalue_density(
     multiply: Multiply, *, n: int, key: Key[Array, ""], dtype: Any = None
 ) -> Density:
@@ -256,7 +267,7 @@ def _start(n: int, key: Array, dtype: Any, locked: Array) -> _Krylov:
     key, draw = jax.random.split(key)
     number = locked.shape[1]
     capacity = -(-(number + BLOCK) // GROWTH) * GROWTH
-    basis = jnp.zeros((capacity, n), dtype).at[:number].set(locked.T)
+    basis = _rows.along(jnp.zeros((capacity, n), dtype).at[:number].set(locked.T), 1)
     block = _refresh(basis, jnp.zeros((n, BLOCK), dtype), jnp.ones(BLOCK, bool), draw)
     projected = jnp.zeros((capacity, capacity), dtype)
     return _Krylov(basis, projected, block, block[:BLOCK], number, number, key)
@@ -278,13 +289,13 @@ def _step(multiply: Multiply, krylov: _Krylov) -> _Krylov:
 @jax.jit(donate_argnums=(0, 1))
 def _absorb(basis, projected, block, image, filled):
     """The basis with `block` in it, and the next block: what that block's image has outside."""
-    basis = lax.dynamic_update_slice(basis, block.T, (filled, 0))
+    basis = _rows.along(lax.dynamic_update_slice(basis, block.T, (filled, 0)), 1)
     inside = matmul(basis, image)
-    following, coupling = jnp.linalg.qr(image - matmul(basis.T, inside))
+    following, coupling = _rows.qr(image - matmul(basis.T, inside))
     # A second pass makes it orthogonal to the last digit, but only now that all columns are of
     # unit length: beside a dominating eigenvalue some were as small as rounding of the others.
     again = matmul(basis, following)
-    following, rest = jnp.linalg.qr(following - matmul(basis.T, again))
+    following, rest = _rows.qr(following - matmul(basis.T, again))
     inside, coupling = inside + matmul(again, coupling), matmul(rest, coupling)
     projected = lax.dynamic_update_slice(projected, inside, (0, filled))
     rounding = 10 * jnp.finfo(image.dtype).eps * column_norms(image)
@@ -297,7 +308,7 @@ def _refresh(basis: Array, block: Array, spent: Array, key: Array) -> Array:
     fresh = jax.random.normal(key, block.shape, block.dtype)
     block = jnp.where(spent[None, :], fresh, block)
     for _ in range(2):
-        block, _ = jnp.linalg.qr(outside(basis.T, block))
+        block, _ = _rows.qr(outside(basis.T, block))
     return block
 
 

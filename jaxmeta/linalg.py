@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxmeta import _checks
+from jaxmeta import _checks, _rows
 
 __all__ = [
     "axis_lengths",
@@ -22,6 +22,7 @@ __all__ = [
     "eigh",
     "fix_signs",
     "leading_bits",
+    "left_axes",
     "matmul",
     "norm",
     "outside",
@@ -108,6 +109,32 @@ def svd(x: Float[Array, "n m"], *, full_matrices: bool = True) -> tuple[Array, A
     x, unit = _in_unit(x)
     u, s, vt = jnp.linalg.svd(x, full_matrices=full_matrices)
     return u, unit * s, vt
+
+
+def left_axes(x: Float[Array, "n m"]) -> tuple[Array, Array]:
+    """Left singular vectors, and values, of rows that may be on several devices."""
+    if _rows.mesh_of(x) is None or x.shape[0] < x.shape[1]:
+        return svd(x, full_matrices=False)[:2]
+    return _left_axes(x)[:2]
+
+
+@jax.custom_jvp
+def _left_axes(x: Float[Array, "n m"]) -> tuple[Array, Array, Array]:
+    q, r = _rows.qr(x)
+    u, s, vt = svd(r, full_matrices=False)
+    return matmul(q, u), s, vt
+
+
+@_left_axes.defjvp
+def _left_axes_jvp(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    u, s, vt = _left_axes(x)
+    move = matmul(dx, vt.T)
+    inner = matmul(u.T, move)
+    here, there = s[None, :], s[:, None]
+    turn = safe_ratio(inner * here + there * inner.T, (here - there) * (here + there))
+    beyond = safe_ratio(outside(u, move), jnp.broadcast_to(here, move.shape))
+    return (u, s, vt), (matmul(u, turn) + beyond, jnp.diagonal(inner), jnp.zeros_like(vt))
 
 
 def singular_values(x: Float[Array, "n m"]) -> Float[Array, " _"]:
@@ -214,7 +241,11 @@ def principal_sines(x: Float[Array, "n k"], y: Float[Array, "n m"]) -> Float[Arr
     left = residual(x, y, matmul(y.T, x))
     # y is orthonormal only up to rounding: what that leaves inside span(y) goes in a second pass.
     left = left - matmul(y, matmul(y.T, left))
-    return singular_values(left)
+    if _rows.mesh_of(left) is None:
+        return singular_values(left)
+    # How axes turn changes no value, to first order.
+    axes = lax.stop_gradient(right_axes(left, left.shape[1]))
+    return column_norms(matmul(left, axes))
 
 
 def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
@@ -228,7 +259,7 @@ def fix_signs(vectors: Float[Array, "n r"]) -> Float[Array, "n r"]:
 def right_axes(x: Float[Array, "n m"], k: int) -> Float[Array, "m k"]:
     """The k leading right singular vectors v of x, with the signs for which x v has its own."""
     x = x / common_unit(x)
-    _, _, vt = svd(jnp.linalg.qr(x, mode="r"))
+    _, _, vt = svd(_rows.triangle(x))
     v = vt[:k].T
     image = matmul(x, v)
     flipped = jnp.any(fix_signs(image) != image, axis=0, keepdims=True)

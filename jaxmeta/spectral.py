@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from jaxmeta import _checks
 from jaxmeta._types import Scalar
 from jaxmeta.eigen import iterates, leading_eigenpairs, multiply_by
-from jaxmeta.linalg import eigh, fix_signs, norm, svd
+from jaxmeta.linalg import eigh, fix_signs, left_axes, norm, svd
 
 __all__ = [
     "Spectrum",
@@ -129,7 +129,7 @@ def spectrum_of(embedding: Float[Array, "n k"], *, alpha: Scalar) -> Spectrum:
     """
     _checks.array("embedding", embedding, 2)
     _checks.scalar("alpha", alpha)
-    vectors, strengths, _ = svd(embedding, full_matrices=False)
+    vectors, strengths = left_axes(embedding)
     alpha = jnp.asarray(alpha, strengths.dtype)
     values = power(strengths, jnp.where(alpha == 0, jnp.nan, 1 / alpha))
     return Spectrum(fix_signs(vectors), values)

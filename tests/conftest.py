@@ -37,7 +37,8 @@ LONGEST = (
     "signals.md", "quickstart.md", "test_tables.py", "test_plans.py", "test_theory.py",
     "test_promises_spectra.py", "test_promises_weights.py", "test_promises_rooms.py",
     "test_promises_noise.py", "test_promises_plans.py", "test_quadratic.py",
-    "test_experiments.py", "test_similarity.py", "test_similarity_by_chance.py",
+    "test_experiments.py", "test_similarity.py", "test_similarity_by_chance.py", "test_mesh.py",
+    "test_cluster.py", "test_lowering.py",
 )  # fmt: skip
 
 

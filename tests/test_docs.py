@@ -123,3 +123,10 @@ def test_names_of_the_library_are_there(path):
 
 def test_one_version():
     assert f"\nversion: {jaxmeta.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_the_page_of_the_command_has_all_commands():
+    app = pytest.importorskip("jaxmeta.cli.app", reason="typer is not installed")
+    text = (DOCS / "command.md").read_text()
+    for command in app.EXAMPLES:
+        assert f"| `jaxmeta {command.__name__}` |" in text

@@ -369,7 +369,7 @@ def test_decompose_of_a_sparse_signal_is_symmetric():
 
 
 @pytest.mark.one_leg
-def test_lowers_for_cuda(rng):
+def test_lowers_for_accelerators(rng):
     """No operation without a kernel there; running it takes a GPU."""
     basis, projected = jnp.zeros((96, 50), DTYPE), jnp.zeros((96, 96), DTYPE)
     block = cast(np.linalg.qr(rng.normal(size=(50, 32)))[0])
@@ -383,4 +383,5 @@ def test_lowers_for_cuda(rng):
         eigen._rayleigh: (block, [block]),
     }
     for program, arguments in programs.items():
-        assert export.export(program, platforms=["cuda"])(*arguments).platforms == ("cuda",)
+        platforms = "cuda", "rocm", "tpu"
+        assert export.export(program, platforms=platforms)(*arguments).platforms == platforms

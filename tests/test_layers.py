@@ -20,6 +20,7 @@ LIBRARY = ROOT / "jaxmeta"
 # A module imports from modules of lower layers alone. A room counts as one module: its files may
 # import each other.
 LAYERS = {
+    "_rows": -1,
     "_brief": 0,
     "_checks": 0,
     "progress": 0,
@@ -57,6 +58,7 @@ LAYERS = {
     "methods": 11,
     "adapters": 12,
     "diagnosis": 12,
+    "mesh": 12,
     "plot": 13,
     "__init__": 14,
     "cli": 15,

@@ -18,10 +18,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxmeta import _checks
+from jaxmeta import _checks, _rows
+from jaxmeta.evaluate._spread import is_spread, rows_of, words_and_matrix
 from jaxmeta.evaluate.readers import Questions
 from jaxmeta.evaluate.scores import Score, accuracy_score, index_words, lookup
-from jaxmeta.files import as_vectors
 from jaxmeta.linalg import matmul, power_of_two
 from jaxmeta.progress import Progress, silent
 
@@ -89,7 +89,7 @@ def analogy(
     >>> total.value, total.covered
     (1.0, 1)
     """
-    words, matrix = as_vectors(vectors)
+    words, matrix = words_and_matrix(vectors)
     index = index_words(words, vocabulary)
     places = {word: place for place, word in enumerate(index)}
     found = [[lookup(places, word) for word in question] for question in questions.words]
@@ -118,7 +118,7 @@ def analogy(
 
 
 def _answers(
-    matrix: np.ndarray, candidates: np.ndarray, asked: np.ndarray, rule: Rule, shown: Progress
+    matrix: Any, candidates: np.ndarray, asked: np.ndarray, rule: Rule, shown: Progress
 ) -> np.ndarray:
     """Return the place of the best candidate for each question; candidates are rows of a matrix."""
     dtype = np.result_type(matrix.dtype, np.float32)
@@ -130,6 +130,9 @@ def _answers(
     filled = np.zeros((2, -(-len(asked) // height) * height, 3), np.int32)
     filled[0, : len(asked)], filled[1, : len(asked)] = codes.reshape(-1, 3), asked
     blocks, places = filled.reshape(2, -1, height, 3)
+    if is_spread(matrix):
+        found = _best_of_devices(words, lengths, matrix, candidates, blocks, places, rule, width)
+        return found[: len(asked)]
     top = np.full(filled.shape[1], -np.inf)
     best = np.zeros(filled.shape[1], np.int64)
     for start in range(0, len(candidates), width):
@@ -137,7 +140,8 @@ def _answers(
         some = _finite(matrix, candidates[start : start + width])
         tile = np.zeros((width, matrix.shape[1]), dtype)
         tile[: len(some)] = some
-        found = _best_of_tile(words, lengths, tile, len(some), blocks, places - start, rule)
+        own = np.where(np.arange(width) < len(some), np.arange(width), -1).astype(np.int32)
+        found = _best_of_tile(words, lengths, tile, own, blocks, places - start, rule)
         scores, first = (np.asarray(x).ravel() for x in found)
         better = scores > top
         top[better], best[better] = scores[better], start + first[better]
@@ -145,18 +149,70 @@ def _answers(
     return best[: len(asked)]
 
 
+def _best_of_devices(
+    words: Array,
+    lengths: Array,
+    matrix: Any,
+    candidates: np.ndarray,
+    blocks: np.ndarray,
+    places: np.ndarray,
+    rule: Rule,
+    width: int,
+) -> np.ndarray:
+    """Return the same, of rows on several devices: each has its own best, and all are compared."""
+    mesh = matrix.sharding.mesh
+    after = np.zeros((len(matrix), 1), np.int32)
+    after[candidates, 0] = 1 + np.arange(len(candidates))
+    spread = jax.make_array_from_callback(after.shape, matrix.sharding, after.__getitem__)
+    small = (np.asarray(x) for x in (words, lengths, blocks, places))
+    with jax.set_mesh(mesh):
+        best, wrong = _spread_best(*small, matrix, spread, rule, width)
+    if wrong >= 0:
+        _refuse(candidates[int(wrong)])
+    return np.asarray(best).ravel()
+
+
+@jax.jit(static_argnames=("rule", "width"))
+def _spread_best(words, lengths, blocks, places, matrix, after, rule, width):
+    """The best place for each question, and that of a candidate which is not finite, or -1."""
+
+    def own(rows, after):
+        fill = -len(rows) % width
+        tiles = jnp.pad(rows, ((0, fill), (0, 0))).reshape(-1, width, rows.shape[1])
+        places_of = jnp.pad(after[:, 0] - 1, (0, fill), constant_values=-1).reshape(-1, width)
+
+        def step(best, tile):
+            tile, own = tile
+            found = _best_of_tile(words, lengths, tile, own, blocks, places, rule)
+            better = found[0] > best[0]
+            return tuple(jnp.where(better, x, y) for x, y in zip(found, best, strict=True)), None
+
+        start = jnp.full(blocks.shape[:2], -jnp.inf, words.dtype), jnp.zeros_like(blocks[..., 0])
+        lost = jnp.where(jnp.all(jnp.isfinite(rows), axis=1), -1, after[:, 0] - 1)
+        return *lax.scan(step, start, (tiles, places_of))[0], jnp.max(lost)
+
+    top, first, wrong = _rows.apart(own, matrix.astype(words.dtype), after)
+    most = jnp.max(top, axis=0, keepdims=True)
+    latest = jnp.iinfo(first.dtype).max
+    return jnp.min(jnp.where(top == most, first, latest), axis=0), jnp.max(wrong)
+
+
 def _evenly(n: int, most: int) -> int:
     """Return the size of the fewest equal blocks that hold n, none larger than `most`."""
     return math.ceil(n / math.ceil(n / most))
 
 
-def _finite(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    found = matrix[rows]
+def _finite(matrix: Any, rows: np.ndarray) -> np.ndarray:
+    found = rows_of(matrix, rows)
     wrong = ~np.isfinite(found).all(axis=1)
     if wrong.any():
-        got = f"NaN or infinity in row {rows[wrong][0]}"
-        _checks.fail("vectors", got, "finite numbers", "drop such words")
+        _refuse(rows[wrong][0])
     return found
+
+
+def _refuse(row: int) -> None:
+    got = f"NaN or infinity in row {row}"
+    _checks.fail("vectors", got, "finite numbers", "drop such words")
 
 
 @jax.jit
@@ -173,28 +229,29 @@ def _best_of_tile(
     words: Float[Array, "m k"],
     lengths: Float[Array, "m 1"],
     tile: Float[Array, "n k"],
-    count: int | Int[Array, ""],
+    own: Int[Array, " n"],
     codes: Int[Array, "blocks q 3"],
     places: Int[Array, "blocks q 3"],
     rule: Rule,
 ) -> tuple[Float[Array, "blocks q"], Int[Array, "blocks q"]]:
-    """Find the highest score of the first `count` rows of the tile for each question, and its row.
+    """Find the highest score of rows of the tile for each question, and the place of that row.
 
-    `codes` are the words of a question, `places` where these are in the tile, if they are.
+    `own` are the places of rows, or -1 if they are not to be found; `codes` are the words of a
+    question, and `places` theirs.
     """
     cosines = matmul(words, _unit_rows(tile)[0].T)
-    place = lax.broadcasted_iota(jnp.int32, (1, tile.shape[0]), 1)
+    place, latest = own[None, :], jnp.iinfo(own.dtype).max
 
     def block(_, some):
         codes, places = some
         a, b, c = (Asked(cosines[codes[:, j]], lengths[codes[:, j]]) for j in range(3))
-        out = place >= count
+        out = place < 0
         for j in range(3):
             out = out | (place == places[:, j : j + 1])
         scores = jnp.where(out, -jnp.inf, rule(a, b, c))
         top = jnp.max(scores, axis=1, keepdims=True)
         # Four times as fast as argmax, on a CPU.
-        first = jnp.min(jnp.where(scores == top, place, tile.shape[0]), axis=1)
+        first = jnp.min(jnp.where(scores == top, place, latest), axis=1)
         return None, (top[:, 0], first)
 
     _, best = lax.scan(block, None, (codes, places))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxmeta import _checks
+from jaxmeta.evaluate._spread import rows_of, words_and_matrix
 from jaxmeta.evaluate.readers import WordPairs
 from jaxmeta.evaluate.scores import Score, correlation_score, index_words, lookup
 from jaxmeta.files import as_vectors
@@ -31,13 +32,13 @@ def similarity(
     >>> print(f"{score.value:.2f} on {score.covered} of {score.total} pairs")
     1.00 on 3 of 4 pairs
     """
-    words, matrix = as_vectors(vectors)
+    words, matrix = words_and_matrix(vectors)
     index = index_words(words, vocabulary)
     sides = pairs.first, pairs.second
     rows = np.array([[lookup(index, word) for word in side] for side in sides], np.int64)
     covered = np.all(rows >= 0, axis=0)
     first, second = rows[:, covered]
-    found = cosines(matrix[first], matrix[second])
+    found = cosines(rows_of(matrix, first), rows_of(matrix, second))
     gold = np.asarray(pairs.scores, np.float64)
     places = np.flatnonzero(covered)
     return correlation_score(found, gold[covered], task=pairs.name, total=len(gold), places=places)

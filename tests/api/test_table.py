@@ -25,7 +25,7 @@ TABLE = {name: row for module in MODULES for name, row in module.TABLE.items()}
 # These look at values, read files, draw or loop on the host, so they cannot be traced.
 HOST_MODULES = (
     "jaxmeta.adapters", "jaxmeta.cli", "jaxmeta.diagnosis", "jaxmeta.eigen", "jaxmeta.evaluate",
-    "jaxmeta.files", "jaxmeta.plot", "jaxmeta.progress", "jaxmeta.text",
+    "jaxmeta.files", "jaxmeta.mesh", "jaxmeta.plot", "jaxmeta.progress", "jaxmeta.text",
 )  # fmt: skip
 HOST_ONLY = {
     "apply", "averaged_autoencoder", "best_reconstructed", "best_use", "concatenated_autoencoder",
@@ -37,9 +37,9 @@ HOST_ONLY = {
 SHARED = {
     "axis_lengths", "centred_gram", "check_k", "check_needs", "check_spectrum", "check_widths",
     "column_norms", "common_unit", "difference", "distance_to_boundary", "eigh", "fix_signs",
-    "known", "leading_bits", "loss_changes", "mean_of", "needs", "norm", "outside", "pairs_of",
-    "power", "power_of_two", "raw_gram", "reduced", "residual", "rotations_between", "row_norms",
-    "safe_ratio", "safe_sqrt", "singular_values", "split_columns", "svd", "unit",
+    "known", "leading_bits", "left_axes", "loss_changes", "mean_of", "needs", "norm", "outside",
+    "pairs_of", "power", "power_of_two", "raw_gram", "reduced", "residual", "rotations_between",
+    "row_norms", "safe_ratio", "safe_sqrt", "singular_values", "split_columns", "svd", "unit",
 }  # fmt: skip
 # Results that are not homogeneous in any argument, or for orthonormal arguments alone.
 IN_ONE_UNIT = {

@@ -53,8 +53,7 @@ def test_a_step_is_rmsprop(rng):
         gradient = jax.grad(module._loss)(own, *arguments)
         expected = jax.tree.map(
             lambda w, g, i=i: (
-                np.asarray(w)
-                - float(rates[i]) * np.asarray(g) / (np.sqrt(0.1 * np.asarray(g) ** 2) + 1e-8)
+                w - rates[i] * g / jnp.sqrt(DTYPE.type(0.1) * g**2 + DTYPE.type(1e-8))
             ),
             own,
             gradient,

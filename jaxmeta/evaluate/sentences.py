@@ -158,11 +158,10 @@ def entailment_network(
     data. References: `bollegala22`, `conneau18`.
     """
     name = f"{data.name}-E network"
-    for given in (data, more):
-        if given is not None and given.labels is None:
-            _checks.fail(name, "pairs without classes", "labels", "see relatedness or sts")
+    if data.labels is None or (more is not None and more.labels is None):
+        _checks.fail(name, "pairs without classes", "labels", "see relatedness or sts")
     data = data if more is None else _joined(data, more)
-    labels = _classes(name, data.labels)
+    labels = _classes(name, np.asarray(data.labels))
     features, known, (train, dev, test) = _pair_features(name, vectors, data, vocabulary)
     features = features * features.dtype.type(np.sqrt(features.shape[1]))
     _classes(name, labels[train])

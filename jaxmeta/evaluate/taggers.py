@@ -133,8 +133,8 @@ def _tagged(
 
     def packed(part, place):
         gold = np.array([tags.get(tag, -1) for s in part for _, tag in s])
-        shape = {"width": width, "batch": how.batch, "apart": how.released}
-        return *_batches([len(s) for s in part], place, gold, **shape), gold
+        given = [len(s) for s in part], place, gold
+        return *_batches(*given, width=width, batch=how.batch, apart=how.released), gold
 
     (train, *_), (test, at, gold) = map(packed, parts, places)
     tagger, loss = _train(table, train, key, len(tags), how, progress or silent)

@@ -13,10 +13,10 @@ the words of the list. Intervals are Clopper and Pearson's, 95 %, as if words we
 Rows get length 1 before t-SNE, so that the picture is about the same cosines; perplexity, start,
 steps and seed are those of the released code. The words are a list of our own, frequent and plainly
 positive or negative. The paper says that it draws words at random from SentiWords (its code takes
-the most extreme): so are 100 of each class drawn here from SentiWords, where a user has it, or from
+the most extreme): so are 100 of each class drawn here, from SentiWords where a user has it, or from
 the phrases of MPQA that are one word with one opinion. Sources are those of
-`experiments.corpus_to_sources`, and steps in results/cache are shared with it. Embeddings are GloVe,
-SGNS, LSA, and their concatenations without weights (UW) and with dimension weights (DW).
+`experiments.corpus_to_sources`, and steps in results/cache are shared with it. Embeddings are
+GloVe, SGNS, LSA, and their concatenations without weights (UW) and with dimension weights (DW).
 """
 
 import dataclasses

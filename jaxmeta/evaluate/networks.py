@@ -62,7 +62,7 @@ def fit_network(
     *,
     key: Key[Array, ""],
     units: Sequence[int] = (50, 100),
-    rates: Sequence[float] = (1e-4, 3e-4, 1e-3),
+    rates: Sequence[float] = (3e-4, 1e-3, 3e-3),
     epochs: int = 20,
     batch: int = 64,
     dropout: float = 0.5,

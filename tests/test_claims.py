@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from experiments import _scoring, table2
+from experiments import _record, _scoring, table2
 from jaxmeta.evaluate import correlation_interval, proportion_interval
 
 pytestmark = pytest.mark.one_leg
@@ -78,3 +78,18 @@ def test_surely_is_fishers_test(n):
     z = (math.atanh(0.55) - math.atanh(0.5)) * math.sqrt((n - 3) / 2)
     assert _scoring.surely(first, second) == (math.erfc(z / math.sqrt(2)) < 0.01)
     assert not _scoring.surely(second, first)
+
+
+def test_options_change_the_configuration_and_name_the_folder(monkeypatch):
+    seen = []
+    given = ["--words", "20000", "--neighbours", "1200"]
+    monkeypatch.setattr("sys.argv", ["table2.py", *given])
+    changes = {"words": _record.words, "neighbours": table2.neighbours}
+    _record.main("x", lambda *x: seen.append(x), table2.FULL, table2.SMOKE, **changes)
+    ((config, out),) = seen
+    assert (config.sources.size, config.neighbours) == (20_000, 1200)
+    assert config.tasks == table2.FULL.tasks
+    assert out == _record.ROOT / "results" / "table2_20000_1200"
+    monkeypatch.setattr("sys.argv", ["table2.py", "--smoke"])
+    _record.main("x", lambda *x: seen.append(x), table2.FULL, table2.SMOKE, **changes)
+    assert seen[-1] == (table2.SMOKE, _record.ROOT / "results" / "table2_smoke")

@@ -575,8 +575,8 @@ def _() -> str:
 
 
 def _released(version: str, table: str) -> list[str]:
-    place = ("Table 1", "Table 2", "Table 3", "Table 3, unit rows").index(table)
-    return line("released_weights/table", version)[place].split("; ")
+    heads = [head.partition(":")[0] for head in cells("released_weights/table")[0]]
+    return line("released_weights/table", version)[heads.index(table) - 1].split("; ")
 
 
 def _distance(version: str, table: str) -> list[str]:

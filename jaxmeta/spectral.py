@@ -51,11 +51,11 @@ def decompose(
     A symmetric signal is decomposed into eigenvectors, ordered by $|\lambda|$; with
     `symmetric=False` any matrix is, into left singular vectors: a sparse one by the eigenvectors of
     $MM^\top$, in which values below $\sqrt\epsilon$ of the largest are lost. The `rank` leading
-    pairs are returned (all, if None). Up to 1,536 words, for ranks above an eighth of them, and inside `jit`,
-    this is a full decomposition, $O(n^3)$: derivatives of vectors are NaN at repeated values, and a
-    matrix that is not symmetric but was said to be gives NaN. Otherwise it is `leading_eigenpairs`,
-    with $\|Mu - \lambda u\|$ at most `tolerance` times $|\lambda|$; there a matrix that is not
-    symmetric raises.
+    pairs are returned (all, if None). Up to 1,536 words, for ranks above an eighth of them, and
+    inside `jit`, this is a full decomposition, $O(n^3)$: derivatives of vectors are NaN at repeated
+    values, and a matrix that is not symmetric but was said to be gives NaN. Otherwise it is
+    `leading_eigenpairs`, with $\|Mu - \lambda u\|$ at most `tolerance` times $|\lambda|$; there a
+    matrix that is not symmetric raises.
 
     >>> import jax.numpy as jnp
     >>> print(decompose(jnp.array([[0.0, 2.0], [2.0, 3.0]])).values)

@@ -57,7 +57,9 @@ def task(name: str, model: LatentModel) -> Any:
         sections = tuple("gram1" if i % 2 else "family" for i in range(QUESTIONS))
         return Questions(name, tuple(map(tuple, words[answered].tolist())), sections)
     if name.startswith("CoNLL"):
-        drawn = rng.integers(n, size=(2, SENTENCES, LENGTH))
+        # Words of the test part are others: what they are must come from their vectors.
+        drawn = 2 * rng.integers(n // 2, size=(2, SENTENCES, LENGTH))
+        drawn[1] += 1
         tagged = [[[(str(words[i]), _tag(vectors[i])) for i in s] for s in part] for part in drawn]
         train, test = (tuple(map(tuple, part)) for part in tagged)
         return TaggedText(name, train, test)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Key, Num
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from jaxmeta import _checks
 from jaxmeta.linalg import matmul
@@ -116,7 +116,9 @@ def fit_network(
 
 
 @jax.jit
-def network_scores(network: Network, features: Num[Array, "n k"]) -> Float[Array, "n c"]:
+def network_scores(
+    network: Network, features: Float[Array, "n k"] | Float[np.ndarray, "n k"]
+) -> Float[Array, "n c"]:
     """Return scores of all classes for each row: the softmax of these are probabilities."""
     hidden = jax.nn.relu(matmul(features, network.kernel) + network.bias[None, :])
     return matmul(hidden, network.output) + network.output_bias[None, :]

@@ -160,7 +160,7 @@ def _with_drawn(
 
 
 def _scaled(
-    matrix: Float[np.ndarray, "n k"], words: Sequence[str], as_they_are: bool
+    matrix: Float[np.ndarray, "n k"], words: Sequence[str], as_they_are: bool = False
 ) -> Float[Array, "n k"]:
     """Multiply rows by one number, so that their root mean square length is sqrt(k), or by none."""
     finite = np.isfinite(matrix).all(axis=1)
@@ -316,7 +316,7 @@ def _train(
 
 
 @jax.jit(static_argnames=("tags", "units", "tune", "released"))
-def _start(key, table, *, tags, units, tune, released):
+def _start(key, table, *, tags, units, tune, released=False):
     """Return the tagger before the first step, and the optimiser's state."""
     k, dtype = table.shape[1], table.dtype
     shapes = [(k, 4 * units), (units, 4 * units), (units, tags)]

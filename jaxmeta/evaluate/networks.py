@@ -167,7 +167,7 @@ def _epoch(state, data, settings, key, epoch, dropout, *, batch):
     start = state.networks, state.rms
     (networks, rms), _ = lax.scan(step, start, (order, jnp.arange(len(order))))
     found = jnp.argmax(jax.vmap(network_scores, in_axes=(0, None))(networks, held), axis=2)
-    right = jnp.sum(found == wanted[None, :], axis=1, dtype=jnp.int32)
+    right = jnp.sum(found.astype(wanted.dtype) == wanted[None, :], axis=1, dtype=jnp.int32)
     better = right > state.right
     best = jax.tree.map(lambda new, old: _where(better, new, old), networks, state.best)
     right = jnp.maximum(right, state.right)

@@ -61,7 +61,8 @@ def methods(
         if store is None or jaxmeta.METHODS[name].needs != "key":
             return run()["e"]
         # Training takes minutes: a second run, or another table, need not do it again.
-        settings_of = {"method": name, **of, **store.settings}
+        usual = {"method": name, "usual k": jaxmeta.METHODS[name].k}
+        settings_of = {**usual, **of, **store.settings}
         return jaxmeta.files.Cache(store.folder).arrays("method", settings_of, run)["e"]
 
     return {name: partial(make, name) for name in names}

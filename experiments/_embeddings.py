@@ -64,7 +64,8 @@ def methods(
         if store is None or jaxmeta.METHODS[name].needs != "key":
             return run()["e"]
         # Training takes minutes: a second run, or another table, need not do it again.
-        settings_of = {"method": label, **of, **store.settings}
+        usual = {"method": label, "usual k": jaxmeta.METHODS[name].k}
+        settings_of = {**usual, **of, **store.settings}
         return jaxmeta.files.Cache(store.folder).arrays("method", settings_of, run)["e"]
 
     return {label: partial(make, label) for label in labels}

@@ -39,8 +39,9 @@ def products(model: LatentModel) -> np.ndarray:
 
 
 def task(name: str, model: LatentModel) -> Any:
-    """Data for a task of `TASKS`."""
+    """Data for a task of `TASKS`, of the kind of its data set."""
     rng = np.random.default_rng(list(TASKS).index(name))
+    name = TASKS[name][0]
     vectors, words = truth(model), np.array(model.words)
     n = len(words)
     if name in SIMILARITY:
@@ -56,7 +57,9 @@ def task(name: str, model: LatentModel) -> Any:
         sections = tuple("gram1" if i % 2 else "family" for i in range(QUESTIONS))
         return Questions(name, tuple(map(tuple, words[answered].tolist())), sections)
     if name.startswith("CoNLL"):
-        drawn = rng.integers(n, size=(2, SENTENCES, LENGTH))
+        # Words of the test part are others: what they are must come from their vectors.
+        drawn = 2 * rng.integers(n // 2, size=(2, SENTENCES, LENGTH))
+        drawn[1] += 1
         tagged = [[[(str(words[i]), _tag(vectors[i])) for i in s] for s in part] for part in drawn]
         train, test = (tuple(map(tuple, part)) for part in tagged)
         return TaggedText(name, train, test)
@@ -72,9 +75,7 @@ def task(name: str, model: LatentModel) -> Any:
         return SentencePairs(name, first, second, scores, subsets)
     parts = tuple(("train", "train", "dev", "test")[i % 4] for i in range(SENTENCES))
     labels = np.digitize(scores, np.quantile(scores, [1 / 3, 2 / 3]))
-    if name.startswith("SICK"):
-        return SentencePairs("SICK", first, second, scores, parts, labels)
-    return SentencePairs("STS-B", first, second, scores, parts)
+    return SentencePairs(name, first, second, scores, parts, None if name == "STS-B" else labels)
 
 
 def _tag(vector: np.ndarray) -> str:

@@ -259,8 +259,29 @@ def folder(asked: argparse.Namespace, name: str) -> Path:
 
 
 def main(
-    description: str | None, report: Callable[[Any, Path], Any], full: Any, smoke: Any
+    description: str | None,
+    report: Callable[[Any, Path], Any],
+    full: Any,
+    smoke: Any,
+    **changes: Callable[[Any, int], Any],
 ) -> None:
-    """Do as the command line of an experiment says."""
-    asked = parser(description).parse_args()
-    report(smoke if asked.smoke else full, folder(asked, Path(sys.argv[0]).stem))
+    """Do as the command line of an experiment says.
+
+    `changes` are options that take a number: each makes a configuration of another and of it, and
+    results go to a folder that is named after the numbers, such as table2_20000.
+    """
+    made = parser(description)
+    for name, change in changes.items():
+        made.add_argument(f"--{name}", type=int, metavar="N", help=change.__doc__)
+    asked = made.parse_args()
+    config, name = smoke if asked.smoke else full, Path(sys.argv[0]).stem
+    for option, change in changes.items():
+        number = getattr(asked, option)
+        if number is not None:
+            config, name = change(config, number), f"{name}_{number}"
+    report(config, folder(asked, name))
+
+
+def words(config: Any, number: int) -> Any:
+    """Size of the vocabulary."""
+    return dataclasses.replace(config, sources=dataclasses.replace(config.sources, size=number))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import jaxmeta
-from experiments import _forest, _generated, _record
+from experiments import _forest, _generated, _made_of, _record
 from jaxmeta.evaluate import (
     TASKS,
     MissingData,
@@ -230,6 +230,22 @@ def _mark(best: Sequence[Mapping[str, Any]], setting: str, cell: Cell) -> str:
     return (r"\*" if star else "") + ("†" if dagger else "")
 
 
+def surely(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Whether the paper's test has the first of two rows of one task ahead: see `Best`."""
+    if first["value"] <= second["value"]:
+        return False
+    scores = [
+        Score(
+            row["task"], row["metric"], row["value"], row["low"], row["high"],
+            row["covered"], row["total"], np.empty(0),
+        )
+        for row in (first, second)
+    ]  # fmt: skip
+    if first["metric"] == "accuracy":
+        return outside_interval(*scores)
+    return fisher_test(*scores) < 0.01
+
+
 RELEASED = {"SW": "SW as released", "DW": "DW as released"}
 
 
@@ -262,10 +278,11 @@ def report(
     found: tuple[Sequence[Row], Sequence[Best]],
     cells: Sequence[Cell],
     *,
+    made: Sequence[_made_of.Made] = (),
     started: float,
     **texts: Callable[[Sequence[Mapping[str, Any]]], str],
 ) -> None:
-    """Write rows, who is first, provenance, tables and figures, and print the tables.
+    """Write rows, who is first, sources, provenance, tables and figures, and print the tables.
 
     `texts` are more tables, made of the rows.
     """
@@ -279,13 +296,17 @@ def report(
             for name in settings
         )
 
-    made = {name: lambda rows, _, make=make: make(rows) for name, make in texts.items()}
+    known: dict[str, Callable[..., str]] = {}
+    if made:
+        _record.write_table(out / "sources.csv", made)
+        known["sources"] = lambda *_: _made_of.table(_record.read_table(out / "sources.csv"))
+    others = {name: lambda rows, _, make=make: make(rows) for name, make in texts.items()}
     _record.publish(
         out,
         config,
         {"rows": rows, "best": best},
         started=started,
-        texts={"table": tables} | made,
+        texts=known | {"table": tables} | others,
         figures=figures(settings, cells),
     )
 

@@ -46,6 +46,7 @@ CELLS = {"table1": table1.CELLS, "table2": table2.CELLS, "table3": table3.CELLS}
 NAMES = {
     "table1": "Table 1",
     "table2": "Table 2",
+    "table2, unit rows": "Table 2, unit rows",
     "table3": "Table 3",
     "table3, unit rows": "Table 3, unit rows",
 }

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from experiments import _embeddings, _record, _scoring, corpus_to_sources
+from experiments import _embeddings, _made_of, _record, _scoring, corpus_to_sources
 from jaxmeta.evaluate import SIMILARITY
 
 SETTING = "three corpora"
@@ -66,13 +66,16 @@ FULL = Config(dataclasses.replace(corpus_to_sources.THREE, size=None, min_count=
 SMOKE = Config(dataclasses.replace(corpus_to_sources.SMOKE, rule="spiked"), seeds=(0,), draws=50)
 
 
-def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.Best]]:
-    """All embeddings in all tasks, seed by seed."""
+def run(
+    config: Config, cache: Path
+) -> tuple[list[_scoring.Row], list[_scoring.Best], list[_made_of.Made]]:
+    """All embeddings in all tasks, seed by seed, and what they are made of."""
     data = _scoring.tasks(config.tasks, corpus_to_sources.model(config.sources))
-    found = []
+    found, made = [], []
     for seed in config.seeds:
         own = dataclasses.replace(config.sources, seed=seed)
         sources = corpus_to_sources.sources(own, cache)
+        made += _made_of.made_of(sources, config.sources.corpora, seed)
         embeddings = {
             **_embeddings.single(sources),
             **_embeddings.methods(sources, (*METHODS, *_embeddings.VARIANTS)),
@@ -83,16 +86,17 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
                 embeddings, sources[0].words, data, setting=SETTING, seed=seed, draws=config.draws
             )
         )
-    return _scoring.joined(found)
+    return *_scoring.joined(found), made
 
 
 def report(config: Config, out: Path) -> None:
     """Run, write and print."""
     started = time.time()
-    found = run(config, out.parent / "cache")
+    rows, best, made = run(config, out.parent / "cache")
     comparison = partial(_scoring.compare, printed=PRINTED, cells=CELLS)
     cells = [*CELLS.values(), *OTHERS]
-    _scoring.report(config, out, found, cells, started=started, comparison=comparison)
+    found = rows, best
+    _scoring.report(config, out, found, cells, made=made, started=started, comparison=comparison)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 r"""Pairs of sources (Table 3 of the paper, section 4.2).
 
     python -m experiments.table3             pairs from the wiki corpus
+    python -m experiments.table3 --words 20000     as many words as in the paper
     python -m experiments.table3 --smoke     generated text and tasks, in a minute
 
 The sources of `experiments.table2`, two at a time: UW, SW, DW and the three autoencoders, on MEN by
@@ -22,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments import _embeddings, _record, _scoring, corpus_to_sources
+from experiments import _embeddings, _made_of, _record, _scoring, corpus_to_sources
 
 WEIGHTED = ("UW", "SW", "DW")
 TRAINED = ("CAEME", "DAEME", "AAEME")
@@ -79,8 +80,10 @@ FULL = Config(corpus_to_sources.Config(size=10_000))
 SMOKE = Config(dataclasses.replace(corpus_to_sources.SMOKE, rule="spiked"), epochs=2, draws=50)
 
 
-def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.Best]]:
-    """All pairs."""
+def run(
+    config: Config, cache: Path
+) -> tuple[list[_scoring.Row], list[_scoring.Best], list[_made_of.Made]]:
+    """All pairs, and the sources."""
     data = _scoring.tasks(config.tasks, corpus_to_sources.model(config.sources))
     sources = corpus_to_sources.sources(config.sources, cache)
     store = _embeddings.Store(cache, vars(config.sources))
@@ -110,19 +113,21 @@ def run(config: Config, cache: Path) -> tuple[list[_scoring.Row], list[_scoring.
                     draws=config.draws,
                 )
             )
-    return _scoring.joined(found)
+    made = _made_of.made_of(sources, config.sources.corpora, config.sources.seed)
+    return *_scoring.joined(found), made
 
 
 def report(config: Config, out: Path) -> None:
     """Run, write and print."""
     started = time.time()
-    found = run(config, out.parent / "cache")
+    rows, best, made = run(config, out.parent / "cache")
     unit_rows = {(f"{pair}, unit rows", m, task): x for (pair, m, task), x in PRINTED.items()}
     _scoring.report(
         config,
         out,
-        found,
+        (rows, best),
         list(CELLS.values()),
+        made=made,
         started=started,
         comparison=partial(_scoring.compare, printed=PRINTED, cells=CELLS),
         comparison_unit_rows=partial(_scoring.compare, printed=unit_rows, cells=CELLS),
@@ -130,4 +135,4 @@ def report(config: Config, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    _record.main(__doc__, report, FULL, SMOKE)
+    _record.main(__doc__, report, FULL, SMOKE, words=_record.words)

@@ -1,6 +1,7 @@
 r"""Words of praise and of blame in two dimensions, in sources and in their meta-embeddings.
 
     python -m experiments.tsne             the list below, in sources of the wiki corpus
+    python -m experiments.tsne --words MPQA     words drawn from a data set, or from SentiWords
     python -m experiments.tsne --smoke     two planted classes of generated words, in seconds
 
 The paper draws t-SNE of words from SentiWords for its sources and their concatenations, and lets
@@ -9,26 +10,37 @@ beside it stands what the vectors themselves say: how many words have a nearest 
 own class, and how many have most of their ten nearest in it, by cosine in the full space and among
 the words of the list. Intervals are Clopper and Pearson's, 95 %, as if words were independent.
 
-Rows get length 1 before t-SNE, so that the picture is about the same cosines. The words are a list
-of our own, frequent and plainly positive or negative; the paper takes the most extreme of
-SentiWords. Sources are those of `experiments.corpus_to_sources`, and steps in results/cache are
-shared with it. Embeddings are GloVe, SGNS, LSA, and their concatenations without weights (UW) and
-with dimension weights (DW).
+Rows get length 1 before t-SNE, so that the picture is about the same cosines; perplexity, start,
+steps and seed are those of the released code. The words are a list of our own, frequent and plainly
+positive or negative. The paper says that it draws words at random from SentiWords (its code takes
+the most extreme): so are 100 of each class drawn here, from SentiWords where a user has it, or from
+the phrases of MPQA that are one word with one opinion. Sources are those of
+`experiments.corpus_to_sources`, and steps in results/cache are shared with it. Embeddings are
+GloVe, SGNS, LSA, and their concatenations without weights (UW) and with dimension weights (DW).
 """
 
+import dataclasses
 import itertools
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
 from experiments import _embeddings, _generated, _record, corpus_to_sources
 from jaxmeta import Recipe
-from jaxmeta.evaluate import proportion_interval
+from jaxmeta.evaluate import (
+    LabelledSentences,
+    MissingData,
+    RatedWords,
+    load,
+    proportion_interval,
+)
 from jaxmeta.text import LatentModel
 
 POSITIVE = """
@@ -55,9 +67,14 @@ class Config:
     """Sources, and how they are drawn."""
 
     sources: corpus_to_sources.Config
-    perplexity: float = 30.0
+    words: str = "own"
+    """Where words are from: a list of our own, or drawn from one of `LISTS`."""
+    drawn: int = 100
+    """Words of each class, if they are drawn."""
+    perplexity: float = 40.0
+    steps: int = 2500
     seed: int = 23
-    """Of t-SNE."""
+    """Of t-SNE, and of what is drawn."""
     planted: int = 60
     """How many words of each class are drawn, if text is generated."""
 
@@ -98,6 +115,8 @@ def run(config: Config, cache: Path) -> tuple[list[Row], list[Point]]:
         recipes, sentiment = material(config, Path(folder))
         sources = corpus_to_sources.build(config.sources, recipes, cache)
     index = {word: row for row, word in enumerate(sources[0].words)}
+    if config.words in LISTS:
+        sentiment = draw(sentiment, index, config)
     words = [word for word in sentiment if word in index]
     missing = [word for word in sentiment if word not in index]
     if missing:
@@ -114,7 +133,8 @@ def run(config: Config, cache: Path) -> tuple[list[Row], list[Point]]:
             interval = proportion_interval(right, len(x))
             share = right / len(x)
             rows.append(Row(name, x.shape[1], len(x), neighbours, right, share, *interval))
-        model = TSNE(perplexity=config.perplexity, init="pca", random_state=config.seed)
+        how = {"perplexity": config.perplexity, "max_iter": config.steps}
+        model = TSNE(**how, init="pca", random_state=config.seed)
         points += [
             Point(name, word, sentiment[word], float(a), float(b))
             for word, (a, b) in zip(words, model.fit_transform(x), strict=True)
@@ -126,6 +146,11 @@ def material(config: Config, folder: Path) -> tuple[list[Recipe], dict[str, str]
     """Recipes of the sources, and words with their classes."""
     recipes = corpus_to_sources.recipes(config.sources, folder, rank=RANK)
     model = corpus_to_sources.model(config.sources, rank=RANK)
+    if model is None and config.words in LISTS:
+        try:
+            return recipes, LISTS[config.words](load(config.words))
+        except MissingData as error:
+            sys.exit(str(error))
     if model is None:
         listed = dict.fromkeys(POSITIVE.split(), "positive")
         return recipes, listed | dict.fromkeys(NEGATIVE.split(), "negative")
@@ -135,6 +160,40 @@ def material(config: Config, folder: Path) -> tuple[list[Recipe], dict[str, str]
         own = np.flatnonzero(sign * coordinate > 0)[: config.planted]  # the most frequent
         planted |= dict.fromkeys([model.words[i] for i in own], sentiment)
     return recipes, planted
+
+
+def of_phrases(data: LabelledSentences) -> dict[str, str]:
+    """Words that are a phrase by themselves, and of one class alone."""
+    classes: dict[str, set[int]] = {}
+    for sentence, label in zip(data.sentences, data.labels.tolist(), strict=True):
+        if len(sentence) == 1:
+            classes.setdefault(sentence[0], set()).add(label)
+    return {
+        word: "positive" if own == {1} else "negative"
+        for word, own in classes.items()
+        if len(own) == 1
+    }
+
+
+def of_ratings(data: RatedWords) -> dict[str, str]:
+    """Words by the sign of their rating: as in the released code that of the last entry counts."""
+    rated = dict(zip(data.words, data.scores.tolist(), strict=True))
+    return {word: "positive" if x > 0 else "negative" for word, x in rated.items() if x}
+
+
+LISTS: dict[str, Callable[[Any], dict[str, str]]] = {"MPQA": of_phrases, "SentiWords": of_ratings}
+"""Data sets with words and their classes."""
+
+
+def draw(sentiment: Mapping[str, str], known: Collection[str], config: Config) -> dict[str, str]:
+    """As many words of each class as are asked for, of those with vectors, at random."""
+    rng = np.random.default_rng(config.seed)
+    drawn: dict[str, str] = {}
+    for name in CLASSES:
+        own = sorted(word for word, of in sentiment.items() if of == name and word in known)
+        chosen = rng.choice(own, min(config.drawn, len(own)), replace=False)
+        drawn |= dict.fromkeys(chosen.tolist(), name)
+    return drawn
 
 
 def latent_coordinate(model: LatentModel) -> np.ndarray:
@@ -241,5 +300,16 @@ def report(config: Config, out: Path) -> list[Row]:
     return rows
 
 
+def main() -> None:
+    """Do as the command line says."""
+    parser = _record.parser(__doc__)
+    parser.add_argument("--words", choices=LISTS, help="draw words from a data set")
+    asked = parser.parse_args()
+    config, name = SMOKE if asked.smoke else FULL, "tsne"
+    if asked.words:
+        config, name = dataclasses.replace(config, words=asked.words), f"tsne_{asked.words}"
+    report(config, _record.folder(asked, name))
+
+
 if __name__ == "__main__":
-    _record.main(__doc__, report, FULL, SMOKE)
+    main()

@@ -49,8 +49,8 @@ BAD = {
         lambda: jaxmeta.decompose(E), "signal: got shape (6, 3)", "square", "symmetric=False"),
     "a rank above the signal": (
         lambda: jaxmeta.decompose(E, rank=4, symmetric=False), "rank: got 4", "signal has 3"),
-    "a sparse signal of any shape": (
-        lambda: jaxmeta.decompose(SPARSE, symmetric=False), "signal: got a sparse matrix"),
+    "a rank above a sparse signal": (
+        lambda: jaxmeta.decompose(SPARSE, rank=4, symmetric=False), "rank: got 4", "signal has 3"),
     "a spectrum of different lengths": (
         lambda: jaxmeta.embed(MISMATCHED, k=2, alpha=0.5),
         "spectrum: got 2 vectors and 3 values", "cut both to the same rank"),

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import oracles
 import pytest
+import scipy.sparse
 from helpers import DTYPE, EPS, assert_close, cast, exactly, rotation, rounded
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +59,23 @@ def test_decompose_takes_any_matrix_apart(rng, n, m, rank):
     assert spectrum.vectors.shape == (n, rank or 4 + (n == m))
     assert_singular(spectrum, signal)
     assert_signs(exactly(spectrum.vectors))
+
+
+@pytest.mark.one_leg
+@pytest.mark.parametrize(("n", "m"), [(40, 25), (25, 40)])
+def test_decompose_takes_a_sparse_matrix_of_any_shape_apart(rng, n, m):
+    """Against the dense decomposition: leading values, and the span of their directions."""
+    signal = rng.normal(size=(n, m)) * (rng.random((n, m)) < 0.3) + 2 * np.outer(
+        rng.random(n) < 0.5, rng.random(m) < 0.5
+    )
+    sparse = scipy.sparse.coo_array(signal.astype(DTYPE))
+    found, dense = (decompose(x, rank=4, symmetric=False) for x in (sparse, cast(signal)))
+    assert_close(found.values, exactly(dense.values), scale=float(dense.values[0]))
+    u, v = exactly(found.vectors), exactly(dense.vectors)
+    assert_close(u.T @ u, np.eye(4), scale=4)
+    gap = float(dense.values[3] - decompose(cast(signal), rank=5, symmetric=False).values[4])
+    scale = float(dense.values[0]) ** 2 / (gap * float(dense.values[3]))
+    assert_close(u @ (u.T @ v), v, scale=8 * scale)
 
 
 @pytest.mark.parametrize(

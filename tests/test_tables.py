@@ -28,7 +28,7 @@ from jaxmeta.text import LatentModel, latent_model
 pytestmark = [pytest.mark.one_leg, pytest.mark.slow]
 
 SOURCES = dataclasses.replace(corpus_to_sources.SMOKE, size=60, tokens=200_000, rule="six")
-FILES = {"rows.csv", "best.csv", "table.md", "provenance.json"}
+FILES = {"rows.csv", "best.csv", "sources.csv", "sources.md", "table.md", "provenance.json"}
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +62,17 @@ def files_of_tables(results):
     names = {path.name for path in (results / "table3").iterdir()}
     assert names >= FILES | {"comparison.md", "comparison_unit_rows.md"}
     assert len([name for name in names if name.startswith("differences_")]) == 6
+
+
+def sources_are_recorded(results):
+    made = _record.read_table(results / "table1" / "sources.csv")
+    assert [row["source"] for row in made] == ["GloVe", "SGNS", "LSA"]
+    for row in made:
+        assert (row["words"], row["k"], row["corpus"]) == (60, 6, "generated")
+        assert row["sigma"] > 0
+        line = f"| {row['source']} | generated | 60 | {row['sigma']:.4f} | {row['rank']:.0f} | 6 |"
+        assert line in (results / "table1" / "sources.md").read_text().splitlines()
+    assert (results / "table3" / "sources.csv").read_text().count("\n") == 4
 
 
 def rows_say_how_far_they_are_from_unweighted(results):
@@ -155,6 +166,7 @@ def test_tables_of_weights(results):
     """One test, as making the tables takes longer than all that is asked of them."""
     for holds in (
         files_of_tables,
+        sources_are_recorded,
         rows_say_how_far_they_are_from_unweighted,
         comparisons_quote_the_paper,
         markdown_marks_the_best,
@@ -167,14 +179,19 @@ def test_tables_of_weights(results):
 def test_all_methods_in_all_tasks(folder, monkeypatch):
     kept = [name for name in table2.METHODS if name not in ("DAEME, cosine", "AAEME, cosine")]
     monkeypatch.setattr(table2, "METHODS", kept)  # like the third of the kind
+    few = ("SW as released", "DW as released")
+    monkeypatch.setattr(_embeddings, "VARIANTS", few)  # all of them are in the other tables
     config = dataclasses.replace(
         table2.SMOKE, sources=SOURCES, neighbours=8, epochs=1, draws=10, exponents=(0.25,)
     )
     table2.report(config, folder / "table2")
     rows = _record.read_table(folder / "table2" / "rows.csv")
     methods = _record.unique(rows, "method")
-    named = {"GloVe", "SGNS", "LSA", *table2.METHODS, *_embeddings.VARIANTS, table2.TUNED}
+    named = {"GloVe", "SGNS", "LSA", *table2.METHODS, *few, table2.TUNED}
     assert set(methods) >= named
+    assert _record.unique(rows, "setting") == [table2.SETTING, table2.UNIT_ROWS]
+    unit = {row["method"] for row in rows if row["setting"] == table2.UNIT_ROWS}
+    assert unit == {"GloVe", "SGNS", "LSA", "UW", *table2.PRIOR, "SW", "DW", *few}
     cells = set(_record.unique(rows, "task", "metric"))
     assert cells >= {*table2.CELLS.values(), *table2.OTHERS}
     text = (folder / "table2" / "claims.md").read_text()
@@ -185,6 +202,13 @@ def test_all_methods_in_all_tasks(folder, monkeypatch):
         if mean[table2.SETTING, "DW", *cell] > mean[table2.SETTING, "SW", *cell]
     ]
     assert f"| DW is above SW in all but RG, GL and MSR | {len(above)} of 12" in text
+    assert (folder / "table2" / "claims_by_the_text.md").read_text() != text
+    for task in ("MEN", "Google raw"):
+        raw, unit = (
+            mean[setting, "UW", task, dict(cells)[task]]
+            for setting in (table2.SETTING, table2.UNIT_ROWS)
+        )
+        assert raw != unit
 
 
 def test_exponents(folder):

@@ -11,7 +11,7 @@ pytest.importorskip("sklearn", reason="t-SNE is scikit-learn's: pip install jaxm
 
 import jaxmeta
 from experiments import corpus_to_sources, tsne
-from jaxmeta.evaluate import proportion_interval
+from jaxmeta.evaluate import LabelledSentences, RatedWords, proportion_interval
 
 threadpoolctl = pytest.importorskip("threadpoolctl", reason="scikit-learn comes with it")
 
@@ -89,6 +89,35 @@ def test_the_latent_coordinate():
     vectors = np.random.default_rng(3).normal(size=50)
     found, expected = tsne.latent_coordinate(model), vectors - vectors.mean()
     assert abs(found @ expected) == pytest.approx(np.linalg.norm(expected))
+
+
+def test_words_are_drawn_from_what_has_one_class():
+    sentences = (("good",), ("ill",), ("so", "bad"), ("so",), ("so",), ("fine",))
+    data = LabelledSentences("MPQA", sentences, np.array([1, 0, 0, 1, 0, 1]))
+    found = tsne.of_phrases(data)
+    assert found == {"good": "positive", "ill": "negative", "fine": "positive"}
+    ratings = RatedWords("SentiWords", ("a", "b", "a", "c"), np.array([0.5, -0.1, -0.2, 0.0]))
+    assert tsne.of_ratings(ratings) == {"a": "negative", "b": "negative"}
+    many = {f"w{i}": ("positive", "negative")[i % 2] for i in range(40)}
+    config = dataclasses.replace(CONFIG, words="MPQA", drawn=5)
+    known = {f"w{i}" for i in range(30)}
+    drawn = tsne.draw(many, known, config)
+    assert drawn.keys() <= known
+    assert list(drawn.values()) == ["positive"] * 5 + ["negative"] * 5
+    assert all(many[word] == own for word, own in drawn.items())
+    assert tsne.draw(many, known, config) == drawn
+    assert tsne.draw(many, known, dataclasses.replace(config, seed=1)) != drawn
+    assert len(tsne.draw(many, known, dataclasses.replace(config, drawn=99))) == 30
+
+
+def test_a_missing_list_ends_the_program(monkeypatch, tmp_path):
+    for path in ("corpora/wiki.zip",):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).touch()
+    monkeypatch.setenv("JAXMETA_DATA", str(tmp_path))
+    config = dataclasses.replace(tsne.FULL, words="SentiWords")
+    with pytest.raises(SystemExit, match=r"ask for SentiWords 1\.1 .*in lexicon"):
+        tsne.material(config, tmp_path)
 
 
 def test_the_list():

@@ -7,6 +7,7 @@ items alone: pass `vocabulary=common_words(first, second, ...)`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ from jaxmeta.evaluate.datasets import (
     load,
     status,
 )
+from jaxmeta.evaluate.networks import FittedNetwork, Network, fit_network, network_scores
 from jaxmeta.evaluate.readers import (
     LabelledSentences,
     Questions,
+    RatedWords,
     SentencePairs,
     TaggedText,
     WordPairs,
@@ -39,8 +42,15 @@ from jaxmeta.evaluate.scores import (
     paired_bootstrap,
     proportion_interval,
 )
-from jaxmeta.evaluate.sentences import centroids, entailment, relatedness, sentiment, sts
-from jaxmeta.evaluate.taggers import tagging
+from jaxmeta.evaluate.sentences import (
+    centroids,
+    entailment,
+    entailment_network,
+    relatedness,
+    sentiment,
+    sts,
+)
+from jaxmeta.evaluate.taggers import released_tagging, tagging
 from jaxmeta.evaluate.tuning import TunedWeights, tuned_weights
 from jaxmeta.evaluate.word_similarity import common_words, similarity
 from jaxmeta.files import as_vectors
@@ -51,10 +61,13 @@ __all__ = [
     "SIMILARITY",
     "TASKS",
     "Comparison",
+    "FittedNetwork",
     "LabelledSentences",
     "MissingData",
+    "Network",
     "OtherEdition",
     "Questions",
+    "RatedWords",
     "Score",
     "SentencePairs",
     "TaggedText",
@@ -66,15 +79,19 @@ __all__ = [
     "common_words",
     "correlation_interval",
     "entailment",
+    "entailment_network",
     "evaluate",
     "fetch",
     "fisher_test",
+    "fit_network",
     "load",
+    "network_scores",
     "outside_interval",
     "paired_bootstrap",
     "paper_cos_add",
     "proportion_interval",
     "relatedness",
+    "released_tagging",
     "sentiment",
     "similarity",
     "status",
@@ -99,8 +116,20 @@ def _task(score: Callable[..., Any], seeded: Callable[[int], dict[str, Any]] | N
     return scores
 
 
+def _named(name: str, task: Task) -> Task:
+    """The task under another name than that of its data."""
+    return lambda vectors, data, *given: task(vectors, data._replace(name=name), *given)
+
+
+def _key(seed: int) -> dict[str, Any]:
+    return {"key": jax.random.key(seed)}
+
+
 _SENTIMENT = _task(sentiment, lambda seed: {"seed": seed})
-_TAGGING = _task(tagging, lambda seed: {"key": jax.random.key(seed)})
+_SPLIT = _task(sentiment, lambda seed: {"seed": seed, "predicted": 1})
+_RAW = _task(partial(analogy, method=paper_cos_add))
+_TAGGING, _RELEASED_TAGGING = _task(tagging, _key), _task(released_tagging, _key)
+_NETWORK = _task(entailment_network, _key)
 
 SIMILARITY = ("RG-65", "WS-353", "RW", "MEN", "MTurk-771", "SimLex-999", "SimVerb-3500")
 """The seven sets of word similarity."""
@@ -114,8 +143,21 @@ TASKS: dict[str, tuple[str, Task]] = {
     **{name: (name, _task(sts)) for name in ("STS13", "STS14", "STS15", "STS16", "STS-B")},
     "STS-B supervised": ("STS-B", _task(relatedness)),
     **{name: (name, _TAGGING) for name in ("CoNLL-2000", "CoNLL-2003")},
+    "SICK-E network": ("SICK", _NETWORK),
+    "SNLI-E": ("SNLI", _task(entailment)),
+    "SNLI-E network": ("SNLI", _NETWORK),
+    **{f"{name} raw": (name, _named(f"{name} raw", _RAW)) for name in ("Google", "MSR")},
+    **{f"{name} split": (name, _named(f"{name} split", _SPLIT)) for name in ("MR", "CR", "MPQA")},
+    **{f"{name} released": (name, _RELEASED_TAGGING) for name in ("CoNLL-2000", "CoNLL-2003")},
 }
-"""Name of a task to that of its data set and a function that scores vectors on it."""
+"""Name of a task to that of its data set and a function that scores vectors on it.
+
+Where the paper's text and the tools that it uses differ, both are here. The text has networks
+("SICK-E network"), analogies on vectors of any length ("Google raw"), a train and test split ("MR
+split") and cosines of sentences ("STS-B"); the tools have softmax regression ("SICK-E"), nested
+cross-validation ("MR") and regression ("STS-B supervised"), and PoS taggers of their own
+("CoNLL-2003 released"). "Google" and "MSR" are on vectors of length 1.
+"""
 
 
 def evaluate(

@@ -18,6 +18,7 @@ __all__ = [
     "READERS",
     "LabelledSentences",
     "Questions",
+    "RatedWords",
     "SentencePairs",
     "TaggedText",
     "Text",
@@ -32,6 +33,14 @@ class WordPairs(NamedTuple):
     name: str
     first: tuple[str, ...]
     second: tuple[str, ...]
+    scores: np.ndarray
+
+
+class RatedWords(NamedTuple):
+    """Words have a rating each, such as how positive they are; a word may come several times."""
+
+    name: str
+    words: tuple[str, ...]
     scores: np.ndarray
 
 
@@ -52,7 +61,7 @@ class LabelledSentences(NamedTuple):
 
 
 class SentencePairs(NamedTuple):
-    """Pairs of sentences, as tokens, have scores of people and perhaps classes, from 0."""
+    """Pairs of sentences, as tokens, have scores of people or NaN, and perhaps classes, from 0."""
 
     name: str
     first: tuple[tuple[str, ...], ...]
@@ -207,6 +216,32 @@ def _read_sick(texts: list[Text], lower: bool) -> _Rows:
 
 
 @_sentence_pairs
+def _read_snli(texts: list[Text], lower: bool) -> _Rows:
+    """Pairs on which annotators did not agree, with the label "-", are left out, as usual."""
+    for part, text in zip(_PARTS, texts, strict=True):
+        lines = text.numbered()
+        where, header = next(lines)
+        names = header.split("\t")
+        wanted = "gold_label", "sentence1", "sentence2"
+        if not set(wanted) <= set(names):
+            expected = f"a header with {', '.join(wanted)}"
+            _checks.fail(where, repr(header), expected, "get the file again")
+        places = [names.index(name) for name in wanted]
+        for where, line in lines:
+            fields = line.split("\t")
+            if len(fields) <= max(places):
+                _checks.fail(where, f"{len(fields)} columns", f"{len(names)}", _AGAIN)
+            label, a, b = (fields[place] for place in places)
+            if label == "-":
+                continue
+            if label.upper() not in _ENTAILMENT:
+                known = ", ".join(_ENTAILMENT).lower()
+                _checks.fail(where, repr(label), f"one of {known}", _AGAIN)
+            sides = _separated(a, lower), _separated(b, lower)
+            yield *sides, math.nan, part, _ENTAILMENT[label.upper()]
+
+
+@_sentence_pairs
 def _read_sts(texts: list[Text], lower: bool) -> _Rows:
     for gold, text in zip(texts[::2], texts[1::2], strict=True):
         if len(gold.lines) != len(text.lines):
@@ -242,11 +277,28 @@ def _read_tagged(name: str, texts: list[Text], lower: bool) -> TaggedText:
     return TaggedText(name, *map(sentences, texts))
 
 
+def _read_sentiwords(name: str, texts: list[Text], lower: bool) -> RatedWords:
+    """Lines are a lemma, # and its part of speech, and a score; those with # first are comments."""
+    rows = []
+    for where, line in texts[0].numbered():
+        if line.startswith("#"):
+            continue
+        entry, score = _fields(where, line, "lemma#tag, score")
+        lemma, _, tag = entry.rpartition("#")
+        if not lemma:
+            _checks.fail(where, repr(tag), "a lemma, # and its part of speech", _AGAIN)
+        rows.append((lemma.lower() if lower else lemma, _number(where, score)))
+    words, scores = zip(*rows, strict=True) if rows else ((), ())
+    return RatedWords(name, words, np.array(scores))
+
+
 READERS: dict[str, Callable[..., Any]] = {
     "word pairs": _read_word_pairs,
     "questions": _read_questions,
     "polarity": _read_polarity,
     "SICK": _read_sick,
+    "SNLI": _read_snli,
+    "SentiWords": _read_sentiwords,
     "STS": _read_sts,
     "STS-B": _read_sts_benchmark,
     "tags": _read_tagged,

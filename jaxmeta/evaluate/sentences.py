@@ -13,10 +13,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from jaxmeta import _checks
 from jaxmeta.evaluate.classifier import logistic_regression, probabilities
+from jaxmeta.evaluate.networks import fit_network, network_scores
 from jaxmeta.evaluate.readers import LabelledSentences, SentencePairs
 from jaxmeta.evaluate.scores import (
     MORE_WORDS,
@@ -31,7 +32,7 @@ from jaxmeta.files import as_vectors
 from jaxmeta.files.vectors import cosines
 from jaxmeta.progress import Progress, silent
 
-__all__ = ["centroids", "entailment", "relatedness", "sentiment", "sts"]
+__all__ = ["centroids", "entailment", "entailment_network", "relatedness", "sentiment", "sts"]
 
 STRENGTHS = (1e-6, 1e-5, 1e-4, 1e-3)
 TOLERANCE = 1e-3  # of gradients; the mean loss is then within about 10^-6 of its minimum
@@ -71,6 +72,7 @@ def sentiment(
     data: LabelledSentences,
     *,
     folds: int = 5,
+    predicted: int | None = None,
     seed: int,
     vocabulary: Collection[str] | None = None,
     progress: Progress | None = None,
@@ -78,9 +80,10 @@ def sentiment(
     r"""Score a logistic regression on centroids by its accuracy in nested cross-validation.
 
     Each of `folds` stratified folds, which `seed` decides, is predicted from the others, with the
-    strength that predicts best within those, in `folds` folds again; of equals, the largest.
-    `covered` counts the sentences with a known word. The interval takes predictions for
-    independent, which those of one data set are not quite.
+    strength that predicts best within those, in `folds` folds again; of equals, the largest. With
+    `predicted`, the first of them alone are: 1 is a split into a test part of one fold and a train
+    part, in which the strength is cross-validated. `covered` counts the sentences with a known
+    word. The interval takes predictions for independent, which those of one data set are not quite.
 
     Cost: that of `logistic_regression` with `folds` * (`folds` + 1) masks. Reference: `conneau18`.
 
@@ -90,24 +93,28 @@ def sentiment(
     """
     labels = _classes(data.name, data.labels)
     _checks.integer("folds", folds, least=2, most=len(labels), of=data.name)
+    predicted = folds if predicted is None else predicted
+    _checks.integer("predicted", predicted, least=1, most=folds, of="folds")
     shown = progress or silent
     shown(data.name, 0.0)
     features, known = centroids(vectors, data.sentences, vocabulary=vocabulary)
     _some_known(data.name, known)
     outer, masks = _nested_folds(labels, folds, np.random.default_rng(seed))
+    masks, asked = masks[:predicted], outer < predicted
     shown(data.name, 0.1)
     features = _unit_variance(features)
     every = masks.reshape(-1, len(labels))
     chances = _chances(data.name, features, np.eye(labels.max() + 1)[labels], masks=every)
     right = (chances.argmax(axis=-1) == labels).reshape(len(STRENGTHS), *masks.shape)
     chosen = np.zeros(len(labels), bool)
-    for fold in range(folds):
+    for fold in range(predicted):
         # Inner fold i is what mask i leaves out of the training part, which is the last mask.
         held = masks[fold, -1] & ~masks[fold, :-1]
         hits = np.count_nonzero(right[:, fold, :-1] & held, axis=(1, 2))
         chosen = np.where(outer == fold, right[_best(hits), fold, -1], chosen)
     shown(data.name, 1.0)
-    return _accuracy(data.name, chosen, known)
+    score = _accuracy(data.name, chosen[asked], known[asked])
+    return score if predicted == folds else score._replace(places=np.flatnonzero(asked))
 
 
 def entailment(
@@ -129,6 +136,41 @@ def entailment(
     right = chances[:, 0].argmax(axis=-1) == labels
     best = _best(np.count_nonzero(right & dev, axis=1))
     return _accuracy(name, right[best][test], known[test])
+
+
+def entailment_network(
+    vectors: Any,
+    data: SentencePairs,
+    *,
+    key: Key[Array, ""],
+    more: SentencePairs | None = None,
+    vocabulary: Collection[str] | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Score:
+    r"""Score a network on $[|u - v|, u \odot v]$ by its accuracy in classes of pairs, as the paper.
+
+    It has one hidden layer with ReLU, dropout of .5 and RMSProp: `fit_network`, to which `settings`
+    go, trains it on the part "train", and chooses units, rate and epoch by the part "dev". These
+    two parts of `more`, such as SNLI, join those of `data`, on whose part "test" it is scored.
+    Features are multiplied by one number, to a mean variance of 1. All pairs count; `covered` says
+    in how many both sentences have a known word. The task is called "SICK-E network", after the
+    data. References: `bollegala22`, `conneau18`.
+    """
+    name = f"{data.name}-E network"
+    if data.labels is None or (more is not None and more.labels is None):
+        _checks.fail(name, "pairs without classes", "labels", "see relatedness or sts")
+    data = data if more is None else _joined(data, more)
+    labels = _classes(name, np.asarray(data.labels))
+    features, known, (train, dev, test) = _pair_features(name, vectors, data, vocabulary)
+    features = features * features.dtype.type(np.sqrt(features.shape[1]))
+    _classes(name, labels[train])
+    tried = train | dev
+    fitted = fit_network(
+        features[tried], labels[tried], dev[tried], key=key, progress=progress, **settings
+    )
+    right = np.asarray(network_scores(fitted.network, features[test])).argmax(axis=1)
+    return _accuracy(name, right == labels[test], known[test])
 
 
 def relatedness(
@@ -201,6 +243,18 @@ def _pair_centroids(
     both, known = centroids(vectors, (*data.first, *data.second), vocabulary=vocabulary)
     half = len(data.first)
     return both[:half], both[half:], known[:half] & known[half:]
+
+
+def _joined(data: SentencePairs, more: SentencePairs) -> SentencePairs:
+    """Return the pairs of `data`, and behind them those of `more` that are not for testing."""
+    kept = [i for i, part in enumerate(more.parts) if part != "test"]
+    return data._replace(
+        first=(*data.first, *(more.first[i] for i in kept)),
+        second=(*data.second, *(more.second[i] for i in kept)),
+        parts=(*data.parts, *(more.parts[i] for i in kept)),
+        scores=np.append(data.scores, more.scores[kept]),
+        labels=np.append(np.asarray(data.labels), np.asarray(more.labels)[kept]),
+    )
 
 
 def _pair_features(

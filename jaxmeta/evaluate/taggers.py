@@ -23,7 +23,19 @@ from jaxmeta.files import as_vectors
 from jaxmeta.linalg import matmul
 from jaxmeta.progress import Progress, silent
 
-__all__ = ["tagging"]
+__all__ = ["released_tagging", "tagging"]
+
+
+class _How(NamedTuple):
+    """Static: how a tagger is trained."""
+
+    tune: bool
+    units: int
+    epochs: int
+    rate: float
+    batch: int = 1
+    released: bool = False
+    """One sentence a step in the order of the file, SGD at one rate, vectors as they are."""
 
 
 def tagging(
@@ -50,7 +62,7 @@ def tagging(
 
     Vectors, in their dtype or float32 for float16, are multiplied by one number: words in the text
     get root mean square length $\sqrt k$. Words without a vector share one, which is learnt from 0;
-    the released code of the paper draws one for each from $[0, 1)^k$. Words are looked up as they
+    `released_tagging` has the paper's own settings. Words are looked up as they
     stand, else in lower case. All test tokens are scored, `items` in order; `covered` counts those
     with a vector. A tag that the training part lacks is never right.
 
@@ -63,46 +75,94 @@ def tagging(
     >>> tagging(vectors, text, key=jax.random.key(0)).covered
     2
     """
-    for name, number in {"units": units, "epochs": epochs, "batch": batch}.items():
-        _checks.integer(name, number, least=1)
-    _checks.positive("rate", rate, "try 1e-2")
+    how = _How(tune, units, epochs, rate, batch)
+    return _tagged(vectors, text, key, how, vocabulary, progress)
+
+
+def released_tagging(
+    vectors: Any,
+    text: TaggedText,
+    *,
+    key: Key[Array, ""],
+    vocabulary: Collection[str] | None = None,
+    units: int = 100,
+    epochs: int = 10,
+    rate: float = 0.1,
+    progress: Progress | None = None,
+) -> Score:
+    r"""Score the LSTM tagger of `tagging` as the code that the paper uses trains it.
+
+    SGD at one `rate` takes a step for each sentence, in the order of the file. Vectors stay as they
+    are, of any length, and each word without one gets its own, drawn from $[0, 1)^k$. First weights
+    are those of `tagging`. The task is called "CoNLL-2003 released", after the data.
+
+    Cost of an epoch: that of `tagging`, in steps for one sentence each.
+    """
+    how = _How(False, units, epochs, rate, released=True)
+    score = _tagged(vectors, text, key, how, vocabulary, progress)
+    return score._replace(task=f"{text.name} released")
+
+
+def _tagged(
+    vectors: Any, text: TaggedText, key: Array, how: _How, vocabulary: Any, progress: Any
+) -> Score:
+    for name in ("units", "epochs", "batch"):
+        _checks.integer(name, getattr(how, name), least=1)
+    _checks.positive("rate", how.rate, "try 1e-2")
     parts = [[s for s in part if s] for part in (text.train, text.test)]
     for name, part in zip(("train", "test"), parts, strict=True):
         if not part:
-            do = "pass both parts of a data set"
-            _checks.fail(f"{text.name}.{name}", "no tokens", "sentences", do)
+            _checks.fail(f"{text.name}.{name}", "no tokens", "sentences", "pass both parts")
     words, matrix = as_vectors(vectors)
     index = index_words(words, vocabulary)
-    rows = [np.array([lookup(index, word) for s in part for word, _ in s]) for part in parts]
+    tokens = [[word for s in part for word, _ in s] for part in parts]
+    rows = [np.array([lookup(index, word) for word in part]) for part in tokens]
     used = np.unique(np.concatenate(rows))
     used = used[used >= 0]
     if not (rows[0] >= 0).any():
         got = f"no word of the training part of {text.name}"
         _checks.fail("vectors", got, "some of its words", "check language, case and vocabulary")
-    table = _scaled(matrix[used], [words[row] for row in used])
+    covered = int((rows[1] >= 0).sum())
+    places = [np.where(own < 0, -1, np.searchsorted(used, own)) for own in rows]
+    table = _scaled(matrix[used], [words[row] for row in used], how.released)
+    if how.released:
+        key, drawn = jax.random.split(key)
+        table, places = _with_drawn(table, tokens, places, drawn)
     tags = {tag: i for i, tag in enumerate(sorted({tag for s in parts[0] for _, tag in s}))}
     width = max(len(s) for part in parts for s in part)
 
-    def packed(part, own):
-        place = np.where(own < 0, -1, np.searchsorted(used, own))
+    def packed(part, place):
         gold = np.array([tags.get(tag, -1) for s in part for _, tag in s])
-        lengths = [len(s) for s in part]
-        return *_batches(lengths, place, gold, width=width, batch=batch), gold
+        given = [len(s) for s in part], place, gold
+        return *_batches(*given, width=width, batch=how.batch, apart=how.released), gold
 
-    (train, *_), (test, places, gold) = map(packed, parts, rows)
-    shown = progress or silent
-    tagger, loss = _train(table, train, key, len(tags), tune, units, epochs, rate, shown)
+    (train, *_), (test, at, gold) = map(packed, parts, places)
+    tagger, loss = _train(table, train, key, len(tags), how, progress or silent)
     if not math.isfinite(loss):
-        got = f"{rate}, with which the loss became {loss}"
+        got = f"{how.rate}, with which the loss became {loss}"
         _checks.fail("rate", got, "one that keeps it finite", "pass a smaller one")
-    found = np.asarray(_predict(tagger, None if tune else table, test))
-    right = found.transpose(2, 0, 1).ravel()[places] == gold
+    found = np.asarray(_predict(tagger, None if how.tune else table, test))
+    right = found.transpose(2, 0, 1).ravel()[at] == gold
     score = accuracy_score(right, task=text.name, total=len(right))
-    return score._replace(covered=int((rows[1] >= 0).sum()))
+    return score._replace(covered=covered)
 
 
-def _scaled(matrix: Float[np.ndarray, "n k"], words: Sequence[str]) -> Float[Array, "n k"]:
-    """Multiply rows by one number, so that their root mean square length is sqrt(k)."""
+def _with_drawn(
+    table: Array, tokens: list[list[str]], places: list[np.ndarray], key: Array
+) -> tuple[Array, list[np.ndarray]]:
+    """Give each word without a vector one of its own, and return the table and all places."""
+    lost: dict[str, int] = {}
+    for part, own in zip(tokens, places, strict=True):
+        for i in np.flatnonzero(own < 0):
+            own[i] = len(table) + lost.setdefault(part[i], len(lost))
+    drawn = jax.random.uniform(key, (len(lost), table.shape[1]), table.dtype)
+    return jnp.concatenate([table, drawn]), places
+
+
+def _scaled(
+    matrix: Float[np.ndarray, "n k"], words: Sequence[str], as_they_are: bool = False
+) -> Float[Array, "n k"]:
+    """Multiply rows by one number, so that their root mean square length is sqrt(k), or by none."""
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
         got = f"NaN or infinity for {words[int(np.argmin(finite))]!r}"
@@ -112,6 +172,8 @@ def _scaled(matrix: Float[np.ndarray, "n k"], words: Sequence[str]) -> Float[Arr
         got = "zeros for all words of the text"
         _checks.fail("vectors", got, "other vectors", "check where they come from")
     dtype = np.promote_types(matrix.dtype, np.float32)
+    if as_they_are:
+        return jax.device_put(matrix.astype(dtype))
     matrix = matrix.astype(dtype) / dtype.type(largest)  # or squares may overflow
     rms = np.sqrt(np.mean(matrix**2, dtype=np.float64))
     return jax.device_put(matrix / dtype.type(rms))
@@ -136,9 +198,15 @@ def _batches(
     *,
     width: int,
     batch: int,
+    apart: bool = False,
 ) -> tuple[_Batches, Int[np.ndarray, " tokens"]]:
-    """Return batches of sentences, and where each token is in their rows, laid end to end."""
+    """Return batches of sentences, and where each token is in their rows, laid end to end.
+
+    Rows are filled up with sentences, or have one each, `apart` and in order.
+    """
     starts, count = _pack(lengths, width)
+    if apart:
+        starts, count = np.arange(len(lengths)) * width, len(lengths)
     before = np.cumsum(lengths) - lengths
     places = np.repeat(starts - before, lengths) + np.arange(len(rows))
     batch = min(batch, count)
@@ -232,30 +300,24 @@ def _loss(tagger: _Tagger, rows: Any, words: Array, starts: Array, tags: Array) 
 
 
 def _train(
-    table: Array,
-    batches: _Batches,
-    key: Array,
-    tags: int,
-    tune: bool,
-    units: int,
-    epochs: int,
-    rate: float,
-    progress: Progress,
+    table: Array, batches: _Batches, key: Array, tags: int, how: _How, progress: Progress
 ) -> tuple[_Tagger, float]:
     """Train a tagger, and return it with the mean loss of the batches of the last epoch."""
-    state = _start(key, table, tags=tags, units=units, tune=tune)
+    tune, released = how.tune, how.released
+    state = _start(key, table, tags=tags, units=how.units, tune=tune, released=released)
     frozen = None if tune else table
-    total, loss = epochs * batches.used.shape[0], math.nan
-    for epoch in range(1, epochs + 1):
-        *state, mean = _epoch(*state, frozen, batches, key, epoch, rate, total)
+    total, loss = how.epochs * batches.used.shape[0], math.nan
+    for epoch in range(1, how.epochs + 1):
+        given = frozen, batches, key, epoch, how.rate, total
+        *state, mean = _epoch(*state, *given, released=released)
         loss = float(mean)
-        progress("tagging", epoch / epochs)
+        progress("tagging", epoch / how.epochs)
     return state[0], loss
 
 
-@jax.jit(static_argnames=("tags", "units", "tune"))
-def _start(key, table, *, tags, units, tune):
-    """Return the tagger before the first step, and Adam's state."""
+@jax.jit(static_argnames=("tags", "units", "tune", "released"))
+def _start(key, table, *, tags, units, tune, released=False):
+    """Return the tagger before the first step, and the optimiser's state."""
     k, dtype = table.shape[1], table.dtype
     shapes = [(k, 4 * units), (units, 4 * units), (units, tags)]
     ends = np.cumsum([math.prod(shape) for shape in shapes])
@@ -270,20 +332,24 @@ def _start(key, table, *, tags, units, tune):
     zeros = jnp.zeros(k, dtype), jnp.zeros(tags, dtype)
     own = table if tune else None
     tagger = _Tagger(own, zeros[0], kernel, recurrent, bias, output, zeros[1])
-    return tagger, _adam(jnp.ones((), dtype), 1).init(tagger)
+    return tagger, _optimiser(jnp.ones((), dtype), 1, released).init(tagger)
 
 
-def _adam(rate: Array, total: Any) -> optax.GradientTransformation:
+def _optimiser(rate: Array, total: Any, released: bool) -> optax.GradientTransformation:
+    if released:
+        return optax.sgd(rate)
     # The schedule of optax would count in float32.
     return optax.adam(lambda step: rate * (1 - step.astype(rate.dtype) / total))
 
 
-@jax.jit(donate_argnums=(0, 1))
-def _epoch(tagger, adam, frozen, batches, key, epoch, rate, total):
-    """Pass over the batches once, and return the tagger, Adam's state and the mean loss."""
+@jax.jit(donate_argnums=(0, 1), static_argnames="released")
+def _epoch(tagger, adam, frozen, batches, key, epoch, rate, total, *, released):
+    """Pass over the batches once, and return the tagger, optimiser's state and the mean loss."""
     dtype = tagger.kernel.dtype
-    optimiser = _adam(jnp.asarray(rate, dtype), jnp.asarray(total, dtype))
-    order = jax.random.permutation(jax.random.fold_in(key, epoch), batches.used.shape[0])
+    optimiser = _optimiser(jnp.asarray(rate, dtype), jnp.asarray(total, dtype), released)
+    order = jnp.arange(batches.used.shape[0])
+    if not released:
+        order = jax.random.permutation(jax.random.fold_in(key, epoch), order)
 
     def step(carry, i):
         words, starts, tags, used = (x[i] for x in batches)

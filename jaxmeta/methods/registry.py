@@ -200,9 +200,10 @@ def _exact(sources: tuple[Array, ...], settings: Settings) -> Plan:
     return reduced(plan, moments(sources, parts=("raw",)), settings.k)
 
 
-def _size(name: str, sources: tuple[Array, ...], settings: Settings) -> int:
-    """Dimensions that are asked for, or the paper's, if the sources have as many."""
+def _size(name: str, sources: tuple[Array, ...], settings: Settings, *, wider: bool = False) -> int:
+    """Dimensions that are asked for, or the paper's; if it may not be wider, up to the sources'."""
     most = min(sources[0].shape[0] - 1, sum(source.shape[1] for source in sources))
+    most = max(most, METHODS[name].k or most) if wider else most
     if isinstance(settings.k, float):
         do = "pass an int: it has no spectrum to cut"
         _checks.fail("settings.k", f"the fraction {settings.k} for {name}", "an int or None", do)
@@ -242,7 +243,8 @@ def _autoencoders(ending: str, how: str, **settings: Any) -> dict[str, Method]:
     """Methods of the three kinds of autoencoders, trained with these settings."""
 
     def averaged(sources: tuple[Array, ...], given: Settings) -> Autoencoder:
-        k = _size("AAEME", sources, given)
+        # Codes may be wider than all sources together, as the paper's are for SGNS + LSA.
+        k = _size("AAEME", sources, given, wider=True)
         return _autoencoded(averaged_autoencoder, sources, given, k=k, training=training)
 
     training = Training(**settings)

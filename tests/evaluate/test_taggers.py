@@ -304,8 +304,8 @@ def test_scaled_rows_are_sqrt_k_long(rng):
 
 
 def train(table, batches, **settings):
-    usual = {"tags": TAGS, "units": UNITS, "epochs": 2, "rate": 0.1, "progress": silent}
-    return module._train(table, batches, KEY, **{**usual, **settings})
+    how = module._How(**{"units": UNITS, "epochs": 2, "rate": 0.1, **settings})
+    return module._train(table, batches, KEY, TAGS, how, silent)
 
 
 @pytest.mark.one_leg

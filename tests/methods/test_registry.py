@@ -103,6 +103,9 @@ def test_dimensions_are_chosen(sources, settings):
     assert jaxmeta.meta_embedding("SVD", sources, settings).shape[1] == sum(WIDTHS)
     for name in ("SVD", "1TON", "1TON-released", "1TON+", "LLE", "AAEME"):
         assert jaxmeta.meta_embedding(name, sources, settings._replace(k=2)).shape == (N, 2)
+    # The paper's 300 are more than SGNS and LSA have together: codes may be wider.
+    assert jaxmeta.meta_embedding("AAEME", sources, settings).shape == (N, 300)
+    assert jaxmeta.meta_embedding("LLE", sources, settings).shape == (N, sum(WIDTHS))
 
 
 @pytest.mark.one_leg

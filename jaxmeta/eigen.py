@@ -246,7 +246,7 @@ class _Ritz(NamedTuple):
     values: Any
     residuals: Any
     shares: Any  # of the first block, in each vector
-    rotation: Array  # the vectors, in the basis
+    rotation: Any  # the vectors, in the basis
 
 
 def _survey(
@@ -312,31 +312,32 @@ def _refresh(basis: Array, block: Array, spent: Array, key: Array) -> Array:
     return block
 
 
-# Sizes differ from call to call, and compiling each operation by itself would take longer.
-@jax.jit
-def _columns(krylov: _Krylov, ritz: _Ritz, which: Array | np.ndarray) -> Array:
+def _columns(krylov: _Krylov, ritz: _Ritz, which: np.ndarray) -> Array:
     """The Ritz vectors of these indices, as columns."""
-    own = lax.dynamic_slice_in_dim(krylov.basis, krylov.locked, len(ritz.rotation))
-    return matmul(own.T, ritz.rotation[:, which])
+    rotation = np.zeros((len(krylov.basis), len(which)), ritz.rotation.dtype)
+    rotation[krylov.locked : krylov.filled] = ritz.rotation[:, which]
+    return _combined(krylov.basis, rotation)
+
+
+@jax.jit
+def _combined(basis: Array, rotation: Array) -> Array:
+    return matmul(basis.T, rotation)
 
 
 def _ritz(krylov: _Krylov) -> _Ritz:
-    found = _diagonalised(krylov.projected, krylov.coupling, krylov.locked, krylov.filled)
-    _finite(found.values)
-    values, residuals, shares = map(np.asarray, found[:3])
-    return _Ritz(values, residuals, shares, found.rotation)
-
-
-@jax.jit(static_argnums=(2, 3))
-def _diagonalised(projected: Array, coupling: Array, locked: int, filled: int) -> _Ritz:
-    own = slice(locked, filled)
-    upper = jnp.triu(projected[own, own])
-    values, rotation = eigh(upper + jnp.triu(upper, 1).T)
-    order = jnp.argsort(-jnp.abs(values))
-    values, rotation = values[order], rotation[:, order]
-    residuals = column_norms(matmul(coupling, rotation[-BLOCK:]))
-    shares = jnp.sum(rotation[:BLOCK] ** 2, axis=0) / BLOCK
-    return _Ritz(values, residuals, shares, rotation)
+    """On the host: each look is at another size, and a program for it would have to be compiled."""
+    own = slice(krylov.locked, krylov.filled)
+    upper, coupling = np.triu(np.asarray(krylov.projected)[own, own]), np.asarray(krylov.coupling)
+    _finite(upper)
+    # In a unit that is a power of two, so that no unit matters.
+    unit = np.ldexp(upper.dtype.type(1), int(np.frexp(np.abs(upper).max())[1]) - 1)
+    upper = upper / unit
+    values, rotation = np.linalg.eigh(upper + np.triu(upper, 1).T)
+    order = np.argsort(-np.abs(values), kind="stable")
+    values, rotation = unit * values[order], rotation[:, order]
+    image = coupling / unit @ rotation[-BLOCK:]
+    residuals = unit * np.sqrt(np.sum(image**2, axis=0))
+    return _Ritz(values, residuals, np.sum(rotation[:BLOCK] ** 2, axis=0) / BLOCK, rotation)
 
 
 def _finite(values: Array | np.ndarray) -> None:

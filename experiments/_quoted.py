@@ -5,7 +5,6 @@ A function below says a sentence, or the part of one that has the numbers, as th
 
 import functools
 import json
-import math
 import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -100,59 +99,6 @@ def _() -> str:
     return (
         f"telescoped: median {found['median']:.2f}, between {found['low']:.2f} and "
         f"{found['high']:.2f} for one to five sources"
-    )
-
-
-# Known ideals.
-
-
-def _over(rule: str, best: str) -> list[float]:
-    """Loss of a rule over that of another, for each signal and size."""
-    at = {(r["signal"], r["tokens"], r["rule"]): r["loss"] for r in rows("known_ideal/losses")}
-    cells_of = dict.fromkeys((signal, tokens) for signal, tokens, _ in at)
-    return [at[*cell, rule] / at[*cell, best] for cell in cells_of]
-
-
-def _within(ratios: list[float]) -> str:
-    """How far above 1 at most, rounded up."""
-    return f"within {math.ceil(100 * max(ratios) - 100)} %"
-
-
-@from_("results/known_ideal/rows.csv and losses.csv")
-def _() -> str:
-    least = min(r["ratio"] for r in rows("known_ideal/rows"))
-    return (
-        f"from halves down to {least:.2f} of the true noise while pairs are rare, and the loss at "
-        f"the k of that rule up to {max(_over('ideal', 'best k')):.2f} times the best"
-    )
-
-
-@from_("results/known_ideal/losses.csv")
-def _() -> str:
-    return f"the same rule is {_within(_over('ideal, true sigma', 'best k'))} of it"
-
-
-@from_("results/known_ideal/losses.csv")
-def _() -> str:
-    return f"({_within(_over('paper', 'best k'))} there)"
-
-
-@from_("results/known_ideal/rows.csv and losses.csv")
-def _() -> str:
-    ratios = [r["nested_ratio"] for r in rows("known_ideal/rows")]
-    return (
-        f"is between {min(ratios):.2f} and {max(ratios):.2f} of the noise, and its k "
-        f"{_within(_over('equalised', 'best k'))} of the best loss"
-    )
-
-
-@from_("results/known_ideal/losses.csv")
-def _() -> str:
-    k, weights = (_over("equalised, denoised", x) for x in ("best k", "best weights"))
-    of_k, of_weights = (sum(x < 1 for x in found) for found in (k, weights))
-    return (
-        f"loses less than the best k in {of_k} of {len(k)} cells, and less than any weights of the "
-        f"observed directions in {of_weights} (PMI and log counts"
     )
 
 
@@ -736,21 +682,4 @@ def _() -> str:
     return (
         f"300 is {max(behind.values()):.1f} points below the best on the first and "
         f"{min(behind.values()):.1f} on the second, and {simlex:.1f} below 600 on SimLex-999"
-    )
-
-
-# The noise of real counts.
-
-
-def _worst(kind: str, name: str, **values: Any) -> float:
-    found = [r for r in rows("real_noise/rows") if (r["kind"], r["name"]) == (kind, name)]
-    return max(r["loss"] for r in found if all(r[key] == x for key, x in values.items()))
-
-
-@from_("real_noise/rows.csv", README)
-def _() -> str:
-    ours, scalar = (_worst("k", name) for name in ("equalised", "rie, halves"))
-    return (
-        f"at most {ours:.3f} times the smallest, where the same strengths with the paper's sigma "
-        f"come to {scalar:.2f}"
     )

@@ -267,7 +267,7 @@ def _weights(uses: Rows) -> Section:
     )
     if best not in WEIGHTS:
         message += f"Of weights it is {weights}, at {ratios[weights]:.2f} times. "
-    paper = {name: scaled[name] for name in ("SW", "DW", "SW, blocks", "DW, blocks")}
+    paper = {name: scaled[name] for name in ("SW", "DW", "SW-blocks", "DW-blocks")}
     gains = [name for name, x in paper.items() if x < scaled["UW"]]
     message += (
         "At the best scale of each, "

@@ -25,7 +25,7 @@ ALPHA = 0.5
 # A pair that was never seen is stored as 0, what chance alone would do: no shift.
 SIGNAL = partial(jaxmeta.shifted_pmi, shift=1.0)
 NAMES = ("short", "middle", "long")
-WEIGHTS = ("UW", "SW", "DW", "SW, blocks", "DW, blocks", "aligned")
+WEIGHTS = ("UW", "SW", "DW", "SW-blocks", "DW-blocks", "aligned")
 ORACLE = "the best weights"
 SINGLE, DENOISED = "longest corpus alone", "longest corpus, equalised"
 AVERAGED, POOLED = "averaged", "all text as one, equalised"

@@ -341,6 +341,9 @@ def headline(found: Sequence[dict]) -> str:
     return f"Denoised over raw directions, as many of both: {', '.join(said)}"
 
 
+FIGURES = {"differences": plot}
+
+
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write and print."""
     started = time.time()
@@ -352,7 +355,7 @@ def report(config: Config, out: Path) -> list[Row]:
         {"rows": rows, "differences": found, "times": times},
         started=started,
         texts=texts,
-        figures={"differences": plot},
+        figures=FIGURES,
     )
     return rows
 

@@ -17,6 +17,7 @@ from experiments import (
     _scoring,
     autoencoder_dimensions,
     corpus_to_sources,
+    downstream,
     effect_of_alpha,
     equalised_sources,
     known_ideal,
@@ -36,6 +37,7 @@ from experiments import (
 FIGURES: dict[str, tuple[Sequence[str], Mapping[str, Callable[..., None]]]] = {
     "autoencoder_dimensions": (("rows",), autoencoder_dimensions.FIGURES),
     "corpus_to_sources": (("rows", "curves"), corpus_to_sources.FIGURES),
+    "downstream": (("rows", "differences", "times"), downstream.FIGURES),
     "effect_of_alpha": (("rows",), effect_of_alpha.FIGURES),
     "equalised_sources": (
         ("noise", "k", "weights", "curves", "bulk"),

@@ -69,7 +69,7 @@ SPELT = {
     r"\Big\|": r"\Vert ",
     "{aligned}": "{align*}",
 }
-RESULT = re.compile(r"\]\((?:\.\./)+results/(\w+)/(\w+)\.md\)")
+RESULT = re.compile(r"\]\((?:\.\./)*results/(\w+)/(\w+)\.md\)")
 
 
 def brought_in(app: Sphinx, page: str, content: list[str]) -> None:
@@ -97,7 +97,8 @@ def _entries(module: str) -> str:
 
 def _results() -> str:
     """The tables that pages lead to."""
-    pages = "\n".join(page.read_text(encoding="utf-8") for page in sorted(HERE.rglob("*.md")))
+    every = [*sorted(HERE.rglob("*.md")), *(ROOT / outside for outside in OUTSIDE.values())]
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in every)
     text = ""
     for name, file in sorted(set(RESULT.findall(pages))):
         table = (ROOT / "results" / name / f"{file}.md").read_text(encoding="utf-8")

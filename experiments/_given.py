@@ -37,6 +37,11 @@ GIVEN: dict[str, str] = {
     # Settings and definitions.
     "(20 seeds each, n = 1500": SETTING,
     "There are 10,000 words, not 20,000": SETTING,
+    "three corpora of 3,000 words": SETTING,
+    "of the wiki corpus, 10,000 words": SETTING,
+    "(PPMI, log counts, PMI - log 3)": "a name",
+    "noise .06, .12 and .20": SETTING,
+    "at exponents of ½ and ¼": SETTING,
     "the text, its 10,000 words": SETTING,
     "with 10,000 words one minimum": SETTING,
     "| blocks of 1,000 tokens": SETTING,

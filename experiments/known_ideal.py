@@ -26,12 +26,13 @@ and USVT's fall more slowly. Before that most pairs are rare, two of three unsee
   and for every signal. It errs by more than its standard error of 1 to 4 %: that knows of chance,
   and not of a growth that does not change geometrically.
 * The rule "equalised" has at most 1.031 times the loss of the best k in all 27 cells, and at most
-  1.01 times in 22; those beyond are PMI (three) and log counts (1.014, 1.012). "ideal" with the
-  true sigma is within 3 % but for one cell (PMI at 3.2 million tokens, 9 %).
+  1.01 times in 21; those beyond are PMI (three) and log counts (three, 1.014 at most). "ideal" with
+  the true sigma is within 3 % but for one cell (PMI at 3.2 million tokens, 9 %).
 * The estimated ideal loses less than the best k in 26 of 27 cells (by 36 % at most; log counts of
-  25,000 tokens are the other, by 2 %), and less than *any* weights of the observed directions in
-  nine: PMI from 400,000 tokens on (by 1 to 21 %) and log counts from 800,000 on (3 to 11 %). For
-  PPMI never, though ever more nearly: 1.9 times those of 50,000 tokens, 1.02 at the largest size.
+  25,000 tokens are the other, by less than 1 %), and less than *any* weights of the observed
+  directions in nine: PMI from 400,000 tokens on (by 1 to 20 %) and log counts from 800,000 on (2 to
+  11 %). For PPMI never, though ever more nearly: 1.9 times those of 50,000 tokens, 1.02 at the
+  largest size.
 * Where most pairs are rare, no k helps: PPMI and PMI of up to 200,000 tokens have losses above 1 at
   the best k, and so has the estimated ideal, but for PMI at the last of these. Much of that is
   systematic, as logarithms and cut-offs of counts are biased and PMI of unseen pairs is $-\infty$

@@ -53,6 +53,7 @@ def test_what_gathers_is_seen(table):
     assert table["gathers"]["moved"] >= OWN
 
 
+@pytest.mark.one_leg
 @pytest.mark.slow
 def test_other_numbers_of_devices():
     found = result(start("few", 8))

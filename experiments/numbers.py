@@ -20,7 +20,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from experiments import _given, _quoted, _quoted_counts, _record  # noqa: F401 - registers its own
+from experiments import (
+    _given,
+    _quoted,
+    _quoted_counts,  # noqa: F401 - registers its own
+    _quoted_optimum,  # noqa: F401 - the same
+    _record,
+)
 
 NUMBER = re.compile(r"(?<![\w.,])(?:\d[\d,]*\d|\d)?(?:\.\d+)?(?<=\d)(?![\w,.]*\w)|[¼½¾⅛⅜⅝⅞]")
 # What is no prose: tables that are put in, code, names, formulas, links, comments.

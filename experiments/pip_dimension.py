@@ -289,19 +289,26 @@ def plot(settings: str, _: Any, points: Sequence[dict], path: Path) -> None:
         figure.suptitle(f"PIP loss against dimensionality, {settings}")
 
 
+def about(config: Config) -> str:
+    """What is drawn, for a title."""
+    return rf"n = {config.n}, $\sigma$ = {config.sigma:g}, $\alpha$ = ½"
+
+
+FIGURES = {"pip_dimension": partial(plot, about(Config()))}
+
+
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write tables, provenance and figure into `out`, and print."""
     started = time.time()
     rows, points = run(config, draws=out.parent / "draws")
     print_table(rows)
     print_targets(rows)
-    settings = rf"n = {config.n}, $\sigma$ = {config.sigma:g}, $\alpha$ = ½"
     _record.publish(
         out,
         config,
         {"rows": rows, "curves": points},
         started=started,
-        figures={"pip_dimension": partial(plot, settings)},
+        figures={"pip_dimension": partial(plot, about(config))},
         dtype="float64",
     )
     return rows

@@ -21,6 +21,7 @@ from experiments import (
     effect_of_alpha,
     equalised_sources,
     known_ideal,
+    pip_dimension,
     pretrained,
     real_noise,
     real_weights,
@@ -32,6 +33,7 @@ from experiments import (
     table3,
     tsne,
     unseen_pairs,
+    weights_vs_oracle,
 )
 
 FIGURES: dict[str, tuple[Sequence[str], Mapping[str, Callable[..., None]]]] = {
@@ -44,6 +46,7 @@ FIGURES: dict[str, tuple[Sequence[str], Mapping[str, Callable[..., None]]]] = {
         equalised_sources.FIGURES,
     ),
     "known_ideal": (("rows", "losses"), known_ideal.FIGURES),
+    "pip_dimension": (("rows", "curves"), pip_dimension.FIGURES),
     "pretrained": (("rows",), pretrained.FIGURES),
     "real_noise": (("noise", "rows"), real_noise.FIGURES),
     "released_weights": (("rows",), released_weights.FIGURES),
@@ -51,6 +54,7 @@ FIGURES: dict[str, tuple[Sequence[str], Mapping[str, Callable[..., None]]]] = {
     "spectrum_and_k": (("rows",), spectrum_and_k.FIGURES),
     "tsne": (("rows", "points"), tsne.FIGURES),
     "unseen_pairs": (("rows", "signs"), unseen_pairs.FIGURES),
+    "weights_vs_oracle": (("rows", "debiased"), weights_vs_oracle.FIGURES),
 }
 """Experiments to the names of their tables, and to figures of all of these."""
 SCORED: dict[str, Sequence[_scoring.Cell]] = {

@@ -352,6 +352,9 @@ def plot(rows: Sequence[dict], _: Any, path: Path) -> None:
         )
 
 
+FIGURES = {"ratio_to_oracle": plot}
+
+
 def report(config: Config, out: Path) -> list[Row]:
     """Run, write tables, provenance and figure into `out`, and print."""
     started = time.time()
@@ -367,7 +370,7 @@ def report(config: Config, out: Path) -> list[Row]:
         config,
         {"rows": rows, "debiased": errors},
         started=started,
-        figures={"ratio_to_oracle": plot},
+        figures=FIGURES,
         dtype="float64",
     )
     return rows

@@ -286,7 +286,15 @@ def plot(settings: str, _: Any, points: Sequence[dict], path: Path) -> None:
             for handle in legend.legend_handles:
                 if hasattr(handle, "set_markersize"):
                     handle.set_markersize(9)
-        figure.suptitle(f"PIP loss against dimensionality, {settings}")
+        ks = {
+            mark: [p["k"] for p in points if mark in str(p["marks"]).split(";")]
+            for mark in ("true argmin", "RIE", "paper, closed form")
+        }
+        told = {mark: ", ".join(f"{k:.0f}" for k in found) for mark, found in ks.items()}
+        figure.suptitle(
+            f"The loss is smallest at k = {told['true argmin']}; the RIE rule chooses "
+            f"{told['RIE']}, the paper's recipe {told['paper, closed form']} ({settings})"
+        )
 
 
 def about(config: Config) -> str:

@@ -308,11 +308,11 @@ def _inside(everything: Array, noise: Array, shares: Array, seen: Array) -> _Ins
     """From all eigenvalues of each source, less the energy that is seen."""
     n = everything.shape[1]
     trust = shares * relative(noise) ** 4
-    energies = jnp.sum(everything**2, axis=1) - n**2 * noise**2
+    energies = jnp.sum(everything**2, axis=1) - (n * noise) ** 2
     energy = safe_ratio(jnp.sum(trust * energies), jnp.sum(trust))
     sigma = noise[jnp.argmax(trust)]
     # Energies are sums of squares of Gaussians.
-    error = sigma * safe_sqrt(8 * energy + 4 * n**2 * sigma**2)
+    error = sigma * safe_sqrt(8 * energy + 4 * (n * sigma) ** 2)
     hidden = jnp.maximum(energy - seen, 0)
     return _Inside(hidden, jnp.where(sigma == 0, 0, jnp.maximum(hidden - 2 * error, 0)))
 

@@ -264,6 +264,18 @@ def test_a_source_without_noise_is_enough():
     assert found.source == 1
 
 
+def test_more_words_than_a_square_root_of_integers():
+    """Their square is beyond 32 bits."""
+    n, shape = 50_000, jax.ShapeDtypeStruct
+    source = Spectrum(shape((n, 3), DTYPE), shape((3,), DTYPE))
+
+    def use(source, eigenvalues):
+        both = (eigenvalues, eigenvalues)
+        return best_use((source, source), sigmas=(0.1, 0.1), alpha=ALPHA, eigenvalues=both)
+
+    assert jax.eval_shape(use, source, shape((n,), DTYPE)).average.shape == ()
+
+
 def test_wrong_arguments_of_uses():
     sources, eigenvalues = views(11)
     with pytest.raises(ValueError, match=r"eigenvalues\[0\]: got 12 of them, expected all 200"):

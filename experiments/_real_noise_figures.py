@@ -52,13 +52,15 @@ def summary(noises: Sequence[dict], rows: Sequence[dict]) -> str:
                 ]
                 losses, crossed = ([r[x] for r in own] for x in ("loss", "crossed"))
                 ks = [r["k"] for r in own]
+                of_halves = f"{mean(crossed):.3f}; " if any(x == x for x in crossed) else ""
                 cells.append(
-                    f"{np.mean(losses):.3f}, {max(losses):.3f}; {mean(crossed):.3f}; "
+                    f"{np.mean(losses):.3f}, {max(losses):.3f}; {of_halves}"
                     f"{min(ks):.0f} to {max(ks):.0f}"
                 )
             lines.append((str(name), *cells))
         what = "loss over the best k's" if kind == "k" else "loss over the oracle's"
-        heads = (f"{what}: mean, worst; of halves, crossed; dimensions", *map(str, signals))
+        halves = " of halves, crossed;" if any(r["crossed"] == r["crossed"] for r in rows) else ""
+        heads = (f"{what}: mean, worst;{halves} dimensions", *map(str, signals))
         parts.append(_record.markdown(heads, lines))
     return "\n\n".join(parts)
 
